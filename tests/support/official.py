@@ -1,4 +1,4 @@
-"""LIBSVM and LIBLINEAR themselves: their bindings for decision values, their programs for labels."""
+"""LIBSVM and LIBLINEAR themselves: bindings for decision values, programs for labels."""
 
 import os
 import shutil

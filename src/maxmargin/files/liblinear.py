@@ -60,6 +60,7 @@ _REGRESSORS: dict[str, dict[str, Any]] = {
     "L2R_L2LOSS_SVR": {"loss": "squared_epsilon_insensitive"},
 }
 _ONE_CLASS = "ONECLASS_SVM"
+_OPPOSITE = 1e-6  # part of weights that their sums over two classes may have
 _NOTHING = 5e-324  # the float after 0: an intercept that only says on which side 0 is
 _LOGISTIC = ("L2R_LR", "L2R_LR_DUAL", "L1R_LR")
 
@@ -191,7 +192,8 @@ def _parse(text: ModelText) -> Parsed:
     text.expect_end()
     intercept = np.zeros(planes)
     if bias >= 0:
-        intercept, weights = bias * weights[-1], weights[:-1]
+        with np.errstate(over="ignore"):
+            intercept, weights = bias * weights[-1], weights[:-1]
     if not np.isfinite(intercept).all():
         raise header.error("bias", "times its weight it is too large")
     return Parsed(solver, labels, bias, rho, weights, intercept)
@@ -211,7 +213,12 @@ def _read_weights(text: ModelText, lines: int, planes: int) -> Floats:
         if not np.isfinite(values).all():
             raise text.error("a number is too large")
         found.frombytes(values.tobytes())
-    return np.array(found, dtype=np.float64).reshape(lines, planes)
+    weights = np.array(found, dtype=np.float64).reshape(lines, planes)
+    if planes == 2:  # those of MCSVM_CS
+        largest = np.abs(weights).max(initial=0.0)
+        if np.abs(weights.sum(axis=1)).max(initial=0.0) > _OPPOSITE * largest:
+            raise text.fault("the weights of the two classes of MCSVM_CS are not opposite")
+    return weights
 
 
 # ------------------------------------------------------------------- from text to model
@@ -226,7 +233,7 @@ def _adopt_classes(model: Any, parsed: Parsed, labels: npt.NDArray[Any]) -> None
     if n_classes > 2:
         state["coef_"], state["intercept_"] = W[place].copy(), b[place]
         state["_pairs"] = [(k, -1) for k in range(n_classes)]
-        state["_tie_order"] = np.argsort(place, kind="stable")
+        state["_tie_order"] = place
         return
     state["_pairs"] = [(1, 0)]
     swapped = place[0] == 1  # then the first label is the second class, which is positive here
@@ -312,19 +319,21 @@ def save_liblinear(model: Any, path: AnyPath) -> None:
     labels: NumberedLabels | None = None
     if isinstance(machine, LinearSVC):
         labels = number_labels(machine.classes_)
-        lines, W = _class_lines(machine, labels.numbers)
+        lines, W, b = _class_lines(machine, labels.numbers)
     elif isinstance(machine, LinearSVR):
         solver = {"epsilon_insensitive": "L2R_L1LOSS_SVR_DUAL"}.get(
             machine.loss, "L2R_L2LOSS_SVR_DUAL"
         )
         lines, W = [f"solver_type {solver}", "nr_class 2"], np.atleast_2d(machine.coef_)
+        b = machine.intercept_
     else:
         lines, W = [f"solver_type {_ONE_CLASS}", "nr_class 2"], np.asarray(machine.coef_)
-    bias, b = _written_intercept(machine, W)
+        b = machine.intercept_
+    bias, constant = _written_intercept(machine, b)
     lines += [f"nr_feature {W.shape[1]}", f"bias {bias:.17g}"]
     if isinstance(machine, OneClassSVM):
         lines.append(f"rho {np.nextafter(0.0 - machine.intercept_[0], -np.inf):.17g}")
-    weights = W.T if b is None else np.vstack([W.T, b])
+    weights = W.T if constant is None else np.vstack([W.T, constant])
     row = "%.17g " * weights.shape[1] + "\n"
 
     def write(file: BinaryIO) -> None:
@@ -364,28 +373,30 @@ def _find_machine(model: Any) -> Any:
     return machine
 
 
-def _class_lines(machine: LinearSVC, numbers: Ints) -> tuple[list[str], Floats]:
-    """Return the first lines of the header, and the weights as they stand in the file."""
+def _class_lines(machine: LinearSVC, numbers: Ints) -> tuple[list[str], Floats, Floats]:
+    """Return the first lines of the header, and weights and intercepts in the file's order."""
     scheme, planes = vars(machine)["_scheme"], vars(machine)["_pairs"]
     solver = _name_solver(machine, scheme)
-    W, n_classes = np.asarray(machine.coef_), len(machine.classes_)
-    if n_classes == 2:
-        if solver == "MCSVM_CS":
-            order, W = np.array([0, 1]), np.vstack([-0.5 * W, 0.5 * W])
-        elif 0 < machine.intercept_[0] <= _NOTHING:  # read from a file: f = 0 is the second class
+    W, b = np.asarray(machine.coef_), np.asarray(machine.intercept_)
+    if len(machine.classes_) == 2:
+        order = np.array([1, 0])
+        if 0 < b[0] <= _NOTHING:  # read from a file: f = 0 is the second class
             order, W = np.array([0, 1]), 0.0 - W
-        else:
-            order = np.array([1, 0])
+        if solver == "MCSVM_CS":
+            W, b = np.vstack([0.5 * W, -0.5 * W]), np.concatenate([0.5 * b, -0.5 * b])
     else:
         order = np.array([one for one, _ in planes])
-        W = W[order] if len(W) > len(order) else W
+        ranks = vars(machine).get("_tie_order")
+        order = order if ranks is None else order[np.argsort(ranks[order])]
+        rows = order if len(W) == len(machine.classes_) else slice(None)
+        W, b = W[rows], b[rows]
         if len(order) < 3 and solver != "MCSVM_CS":
             raise ValueError(
                 "A LIBLINEAR file has one plane for two classes, but this LinearSVC has one for "
                 "each, as its other classes had no weight: fit it to the rows of two classes."
             )
     labels = " ".join(map(str, numbers[order].tolist()))
-    return [f"solver_type {solver}", f"nr_class {len(order)}", f"label {labels}"], W
+    return [f"solver_type {solver}", f"nr_class {len(order)}", f"label {labels}"], W, b
 
 
 def _name_solver(machine: LinearSVC, scheme: str) -> str:
@@ -406,17 +417,12 @@ def _name_solver(machine: LinearSVC, scheme: str) -> str:
     )
 
 
-def _written_intercept(machine: Any, W: Floats) -> tuple[float, Floats | None]:
+def _written_intercept(machine: Any, b: Floats) -> tuple[float, Floats | None]:
     """Return the value of the constant column, negative if there is none, and its weights."""
     if isinstance(machine, OneClassSVM):
         return -1.0, None
-    b = np.asarray(machine.intercept_)
     none = not machine.fit_intercept or machine.intercept == "none"
     if none and (np.abs(b) <= _NOTHING).all():
         return -1.0, None
     bias = float(machine.intercept_scaling) if machine.intercept == "penalized" else 1.0
-    if len(W) == 2 and len(b) == 1:
-        b = np.concatenate([-0.5 * b, 0.5 * b])
-    elif len(b) > len(W):
-        b = b[[one for one, _ in vars(machine)["_pairs"]]]
     return bias, b / bias

@@ -449,7 +449,7 @@ def _planes_of_classes(parsed: Parsed, labels: npt.NDArray[Any]) -> dict[str, An
         "_solved": np.arange(len(rho)),
         "_duals": beta,
         "_scheme": "ovo",
-        "_tie_order": np.argsort(place, kind="stable") if n_classes > 2 else None,
+        "_tie_order": place if n_classes > 2 else None,
         "class_weight_": np.ones(n_classes),
     }
     if parsed.probabilities is not None:

@@ -1,0 +1,332 @@
+"""Model files of LIBLINEAR: equal predictions in both directions, and nothing inconsistent read."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import maxmargin as mm
+from maxmargin.files import load_liblinear, save_liblinear
+from tests.support.official import (
+    liblinear_values,
+    needs_data,
+    needs_liblinear_tools,
+    predicted,
+    real,
+    run,
+    write_rows,
+)
+
+certify: Any = mm.certify
+
+
+def blobs(n_classes: int, n: int = 60, d: int = 4) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % n_classes
+    return rng.normal(size=(n, d)) + rng.normal(size=(n_classes, d))[y], y
+
+
+def targets(X: Any) -> Any:
+    return np.sin(X[:, 0]) + 0.3 * X[:, 1]
+
+
+INTERCEPTS: list[dict[str, Any]] = [
+    {"intercept": "free"},
+    {"intercept": "none"},
+    {"fit_intercept": False},
+    {"intercept": "penalized"},
+    {"intercept": "penalized", "intercept_scaling": 2.5},
+]
+CLASSIFIERS: list[dict[str, Any]] = [
+    {"loss": "hinge"},
+    {"loss": "squared_hinge"},
+    {"penalty": "l1", "loss": "squared_hinge"},
+    {"multi_class": "crammer_singer"},
+]
+
+
+# ------------------------------------------------------------------- ours, read by LIBLINEAR
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS, ids=str)
+@pytest.mark.parametrize("parameters", CLASSIFIERS, ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_liblinear_computes_our_scores(
+    n_classes: int, parameters: dict[str, Any], intercept: dict[str, Any], tmp_path: Path
+) -> None:
+    X, y = blobs(n_classes)
+    model = mm.LinearSVC(**parameters, **intercept).fit(X, y)
+    new, path = np.vstack([X, np.zeros((1, 4))]), tmp_path / "model"
+    save_liblinear(model, path)
+    per_class = n_classes > 2 or "multi_class" in parameters
+    labels, scores = liblinear_values(path, new, n_classes if per_class else 1)
+    if n_classes == 2 and per_class:
+        scores = scores[:, :1] - scores[:, 1:]
+    bound = 1e-12 * (np.abs(new) @ np.abs(model.coef_.T) + np.abs(model.intercept_))
+    assert (np.abs(scores - model.pairwise_scores(new)) <= bound).all()
+    assert_array_equal(labels, model.predict(new))
+    again = load_liblinear(path, C=1.0, intercept=intercept.get("intercept", "free")
+                           .replace("none", "free"))  # fmt: skip
+    assert_array_equal(again.predict(new), labels)
+    assert_array_equal(again.coef_, model.coef_)
+    assert_allclose(again.intercept_, model.intercept_, rtol=1e-15)
+    assert {name: getattr(again, name) for name in parameters} == parameters
+    if n_classes == 2 and intercept.get("intercept") != "free":
+        assert certify(again, X, y).relative_gap < 1e-3
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS, ids=str)
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_regressions(loss: str, intercept: dict[str, Any], tmp_path: Path) -> None:
+    X, _ = blobs(2)
+    y, path = targets(X), tmp_path / "model"
+    model = mm.LinearSVR(loss=loss, epsilon=0.1, **intercept).fit(X, y)
+    save_liblinear(model, path)
+    found, _ = liblinear_values(path, X, 1)
+    assert_allclose(model.predict(X), found, rtol=1e-12, atol=1e-14)
+    kind = "free" if intercept.get("intercept") == "free" else "penalized"
+    again = load_liblinear(path, C=1.0, epsilon=0.1, intercept=kind)
+    assert again.loss == loss
+    assert_array_equal(again.coef_, model.coef_)
+    assert certify(again, X, y).relative_gap < 1e-3
+
+
+def test_one_class_models(tmp_path: Path) -> None:
+    X, _ = blobs(2)
+    X += 3
+    path = tmp_path / "model"
+    model = mm.OneClassSVM(kernel="linear", nu=0.3).fit(X)
+    save_liblinear(model, path)
+    labels, scores = liblinear_values(path, X, 1)
+    assert_allclose(scores[:, 0], model.decision_function(X), atol=1e-11)
+    again = load_liblinear(path)
+    safe = np.abs(scores[:, 0]) > 1e-10
+    assert_array_equal(labels[safe], model.predict(X)[safe])
+    assert_array_equal(labels[safe], again.predict(X)[safe])
+    with pytest.raises(ValueError, match="does not hold nu"):
+        certify(again, X, None)
+    with pytest.raises(TypeError, match="weights without duals"):
+        certify(load_liblinear(path, nu=0.3), X, None)
+
+
+# ------------------------------------------------------------------- LIBLINEAR's, read by us
+
+
+@needs_liblinear_tools
+@pytest.mark.parametrize("bias", [-1, 0, 1, 2.5])
+@pytest.mark.parametrize("solver", [1, 2, 3, 4, 5, 11, 12, 13])
+@pytest.mark.parametrize("labels", [[2, 1], [-5, 7], [7, 3, 5]])
+def test_models_of_train_predict_equally_and_can_be_certified(
+    solver: int, bias: float, labels: list[int], tmp_path: Path
+) -> None:
+    if solver > 10 and len(labels) == 2:
+        pytest.skip("there are no classes")
+    X, codes = blobs(len(labels))
+    y = np.array(labels)[codes] if solver < 10 else targets(X)
+    rows, path = write_rows(tmp_path / "rows", X, y), tmp_path / "model"
+    flags = ["-s", solver, "-c", 0.1, "-p", 0.1, "-B", bias, "-e", 1e-7, "-q"]
+    run("liblinear-train", *flags, rows, path)
+    model = load_liblinear(path, C=0.1, epsilon=0.1 if solver > 10 else None)
+    new = np.vstack([X, np.zeros((1, 4))])
+    rows = write_rows(tmp_path / "new", new, np.append(y, y[0]))
+    found = predicted("liblinear-predict", rows, path)
+    if solver > 10:
+        assert_allclose(model.predict(new), found, rtol=1e-5, atol=1e-5)  # six digits are printed
+    else:
+        assert_array_equal(model.predict(new), found)
+    assert certify(model, X, y).relative_gap < 1e-2
+    wide = np.hstack([X, np.zeros((len(X), 1))])
+    assert certify(model, wide, y).relative_gap < 1e-2
+    save_liblinear(model, path)
+    assert_array_equal(predicted("liblinear-predict", rows, path), found)
+
+
+@needs_liblinear_tools
+def test_class_weights_are_those_of_liblinear(tmp_path: Path) -> None:
+    X, y = blobs(3)
+    rows, path = write_rows(tmp_path / "rows", X, y), tmp_path / "model"
+    run("liblinear-train", "-s", 2, "-w1", 5, "-B", 1, "-e", 1e-8, "-q", rows, path)
+    model = load_liblinear(path, C=1.0, class_weight={1: 5.0})
+    assert certify(model, X, y).relative_gap < 1e-6
+
+
+@needs_liblinear_tools
+@needs_data
+@pytest.mark.parametrize("name", ["a1a", "news20", "satimage", "heart_scale"])
+def test_real_sets_both_ways(name: str, tmp_path: Path) -> None:
+    X, y = real(name, 500)
+    y = np.asarray(y).astype(int)
+    rows, path = write_rows(tmp_path / "rows", X, y), tmp_path / "model"
+    run("liblinear-train", "-s", 3, "-B", 1, "-c", 0.1, "-q", rows, path)
+    model = load_liblinear(path, C=0.1)
+    width = model.n_features_in_
+    assert_array_equal(model.predict(X[:, :width]), predicted("liblinear-predict", rows, path))
+    ours = mm.LinearSVC(C=0.1).fit(X, y)
+    save_liblinear(ours, path)
+    assert_array_equal(ours.predict(X), predicted("liblinear-predict", rows, path))
+
+
+def test_sparse_rows_and_equal_scores(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_text(
+        "solver_type L1R_L2LOSS_SVC\nnr_class 3\nlabel 3 1 2\nnr_feature 2\nbias -1\nw\n"
+        "0 0 1\n0 0 0\n"
+    )
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
+    model = load_liblinear(path)
+    assert model.predict(X).tolist() == [3, 2, 3]
+    assert_array_equal(model.predict(sp.csr_matrix(X)), liblinear_values(path, X, 3)[0])
+
+
+# ------------------------------------------------------------------- labels and refusals
+
+
+def test_labels_that_are_words(tmp_path: Path) -> None:
+    X, y = blobs(3)
+    model, path = mm.LinearSVC().fit(X, np.array(["c", "a", "b"])[y]), tmp_path / "model"
+    with pytest.warns(UserWarning, match="0 is 'a', 1 is 'b', 2 is 'c'"):
+        save_liblinear(model, path)
+    again = load_liblinear(path)
+    assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(ValueError, match=r"does not hold C.*load_liblinear\(path, C=…\)"):
+        certify(again, X, y)
+    with pytest.raises(ValueError, match="read from a LIBLINEAR file"):
+        again.solution(X, y)
+    again.set_params(C=1.0, warm_start=True).fit(X, y)
+    assert not hasattr(again, "origin_")
+    assert again.certificate_.holds(1e-4)
+
+
+def test_what_such_a_file_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
+    X, y = blobs(3)
+    path = tmp_path / "model"
+
+    def refuses(model: Any, kind: type[Exception], match: str) -> None:
+        with pytest.raises(kind, match=match):
+            save_liblinear(model, path)
+        assert not path.exists()
+
+    refuses(make_pipeline(StandardScaler(), mm.LinearSVC()).fit(X, y), TypeError, "other steps")
+    refuses(mm.SVC(kernel="linear").fit(X, y), TypeError, "save_libsvm kernel machines")
+    refuses(mm.NuSVC().fit(X, y), TypeError, r"not maxmargin\..*NuSVC")
+    refuses(mm.LinearSVC(multi_class="ovo").fit(X, y), ValueError, "multi_class='ovo'")
+    refuses(mm.LinearSVC("l1", "hinge").fit(X, y), ValueError, "penalty='l1' with loss='hinge'")
+    refuses(
+        mm.LinearSVC("elasticnet", "squared_hinge").fit(X, y), ValueError, "penalty='elasticnet'"
+    )
+    refuses(mm.LinearSVC().fit(X, y, (y < 2) * 1.0), ValueError, "had no weight")
+    likely = mm.LinearSVC(probability=True).fit(X, y)
+    with pytest.warns(UserWarning, match="no place for probabilities"):
+        save_liblinear(likely, path)
+    with pytest.raises(ValueError, match=r"epsilon=1\.0 is no parameter"):
+        load_liblinear(path, epsilon=1.0)
+    with pytest.raises(ValueError, match="intercept"):
+        load_liblinear(path, intercept="none")
+
+
+GOOD = b"""solver_type L2R_L2LOSS_SVC
+nr_class 3
+label 4 -1 7
+nr_feature 2
+bias 1
+w
+0.5 -1 2
+1 0.25 -3e-1
+0.125 0 1
+"""
+OPPOSITE = b"solver_type MCSVM_CS\nnr_class 2\nlabel 1 2\nnr_feature 1\nbias -1\nw\n1 -1\n"
+HOSTILE: dict[str, tuple[bytes, bytes]] = {
+    "logistic": (b"L2R_L2LOSS_SVC", b"L2R_LR"),
+    "unknown solver": (b"L2R_L2LOSS_SVC", b"L2R_L2LOSS_SVM"),
+    "solver missing": (b"solver_type L2R_L2LOSS_SVC\n", b""),
+    "regression": (b"L2R_L2LOSS_SVC", b"L2R_L2LOSS_SVR"),
+    "one class": (b"L2R_L2LOSS_SVC", b"ONECLASS_SVM"),
+    "nr_class 2": (b"nr_class 3", b"nr_class 2"),
+    "nr_class 1": (b"nr_class 3", b"nr_class 1"),
+    "nr_class 2^31 - 1": (b"nr_class 3", b"nr_class 2147483647"),
+    "labels twice": (b"label 4 -1 7", b"label 4 4 7"),
+    "labels missing": (b"label 4 -1 7\n", b""),
+    "label of 40 bits": (b"label 4 -1 7", b"label 4 -1 1099511627776"),
+    "nr_feature 2^31": (b"nr_feature 2", b"nr_feature 2147483648"),
+    "nr_feature 2^31 - 1": (b"nr_feature 2", b"nr_feature 2147483647"),
+    "nr_feature 3": (b"nr_feature 2", b"nr_feature 3"),
+    "nr_feature 1": (b"nr_feature 2", b"nr_feature 1"),
+    "nr_feature below 0": (b"nr_feature 2", b"nr_feature -2"),
+    "bias missing": (b"bias 1\n", b""),
+    "bias nan": (b"bias 1", b"bias nan"),
+    "bias too large": (b"bias 1", b"bias 1e999"),
+    "too large": (GOOD, GOOD.replace(b"bias 1", b"bias 1e300").replace(b"0.125", b"1e300")),
+    "no bias": (b"bias 1", b"bias -1"),
+    "rho": (b"bias 1", b"bias 1\nrho 1"),
+    "nan": (b"0.5 -1 2", b"nan -1 2"),
+    "inf": (b"0.5 -1 2", b"inf -1 2"),
+    "overflow": (b"0.5 -1 2", b"1e999 -1 2"),
+    "two weights": (b"0.5 -1 2", b"0.5 -1"),
+    "four weights": (b"0.5 -1 2", b"0.5 -1 2 3"),
+    "word": (b"0.5 -1 2", b"0.5 -1 x"),
+    "key twice": (b"bias 1", b"bias 1\nbias 1"),
+    "unknown key": (b"bias 1", b"bias 1\nexec 1"),
+    "no w": (b"w\n", b""),
+    "one more line": (b"0.125 0 1\n", b"0.125 0 1\n0 0 0\n"),
+    "nothing": (GOOD, b""),
+    "not opposite": (GOOD, OPPOSITE.replace(b"1 -1", b"1 1")),
+    "pickle": (GOOD, b"\x80\x04\x95"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(HOSTILE))
+def test_hostile_files_are_refused(name: str, tmp_path: Path) -> None:
+    old, new = HOSTILE[name]
+    assert GOOD.count(old) >= 1
+    path = tmp_path / "model"
+    path.write_bytes(GOOD.replace(old, new, 1))
+    with pytest.raises(mm.ModelFileError) as refused:
+        load_liblinear(path)
+    assert str(refused.value).startswith(str(path))
+    assert len(str(refused.value)) < 400 + len(str(path))
+
+
+def test_truncated_files_are_refused_and_any_line_end_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    for end in range(len(GOOD)):
+        path.write_bytes(GOOD[:end])
+        with pytest.raises(mm.ModelFileError):
+            load_liblinear(path)
+    path.write_bytes(GOOD)
+    model = load_liblinear(path)
+    assert model.classes_.tolist() == [-1, 4, 7]
+    path.write_bytes(GOOD.replace(b"\n", b"\r\n"))
+    assert_array_equal(load_liblinear(path).coef_, model.coef_)
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> bytes:
+    text = bytearray(GOOD)
+    words = [b" ", b"\n", b"-", b"0", b"9" * 12, b"nan", b"1e308", b"\r", b"\0", b"\xff", b"2"]
+    for _ in range(draw(st.integers(1, 4))):
+        at, size = draw(st.integers(0, len(text))), draw(st.integers(0, 12))
+        text[at : at + size] = draw(st.sampled_from(words) | st.binary(max_size=3))
+    return bytes(text)
+
+
+@settings(max_examples=300)
+@given(text=mutations())
+def test_mutated_files_are_refused_or_consistent(
+    tmp_path_factory: pytest.TempPathFactory, text: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "mutated.linear"
+    path.write_bytes(text)
+    try:
+        model = load_liblinear(path)
+    except mm.ModelFileError:
+        return
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.intercept_).all()
+    assert len(model.predict(np.zeros((2, model.n_features_in_)))) == 2
