@@ -33,7 +33,7 @@ class Opened:
         self.document, self.tensors = read(path)
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Any:
         """The state of the model, as nodes."""
         return self.document["model"]["state"]
 

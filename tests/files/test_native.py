@@ -529,7 +529,7 @@ def test_long_lists_are_no_part_of_the_header(tmp_path: Path) -> None:
 
 
 def test_shared_arrays_are_stored_once(tmp_path: Path) -> None:
-    model = mm.KernelPCA(2, kernel="rbf").fit(X)
+    model: Any = mm.KernelPCA(2, kernel="rbf").fit(X)
     found = again(model, tmp_path)
     shared = model.X_fit_ is model._projection.support_vectors_
     assert (found.X_fit_ is found._projection.support_vectors_) == shared

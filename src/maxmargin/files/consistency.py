@@ -29,6 +29,7 @@ Sizes = dict[str, int]
 _NEAR = 1e-9  # relative: what sums and products of float64 may lose
 _ALIKE = 1e-6  # relative: two ways to the same dual value
 _MOST_WORK = 3e8  # pairs of support vectors times columns, beyond which no dual value is computed
+_ROUGHLY = 1e-3  # relative: numbers that may be of float32, or of a matrix that is nearly singular
 _MOST_DEGREE = 10_000
 
 
@@ -193,6 +194,7 @@ def _kernel_machine(model: Any, sizes: Sizes) -> None:
     _require(not coefficients[unsolved].any(), "a plane that was not solved for has duals")
     if model.kernel_.takes_gram or (not sizes["sv"] and "_weights" not in state):
         _require("_given_products" in state, "it lacks '_given_products'")
+    _require(("_weights" in state) == ("_weights_of" in state), "its weights are of no duals")
     parts = _parts(model.certificate_)
     _require(_is_joint(model) or len(parts) == len(solved), "its certificate is of other problems")
     _boxes(model, betas)
@@ -367,8 +369,11 @@ def _linear_machine(model: Any, sizes: Sizes) -> None:
     if "_learners" in state:
         means = [learner.mean() for learner in state["_learners"]]
         same = len(means) == sizes["planes"]
-        w = np.atleast_2d(model.coef_)
-        same = same and all(_close(mean[0], own) for mean, own in zip(means, w, strict=True))
+        planes = zip(np.atleast_2d(model.coef_), model.intercept_, strict=True)
+        same = same and all(
+            _close(mean[0], w) and _close(mean[1], b, size=1.0)
+            for mean, (w, b) in zip(means, planes, strict=True)
+        )
         _require("_signed_duals" in state or same, "its weights are not those of its learners")
     if "certificate_" not in state:
         _require("support_" not in state and "_learners" in state, "it lacks 'certificate_'")
@@ -466,6 +471,9 @@ def _hard_margin(model: Any, sizes: Sizes) -> None:
     )
     spread[..., model.support_] = np.abs(beta)
     _require(_close(spread, model.alpha_), "alpha_ is not |dual_coef_|")
+    linear = type(model.kernel_) is Linear
+    has = ("_weights" in vars(model)) == ("_weights_of" in vars(model)) == linear
+    _require(has, "its weights are of no duals")
     sums = np.abs(beta).sum(axis=1)
     if model.intercept == "free":
         allowed = (_ALIKE + 2 * min(float(found.infeasibility), 1.0)) * sums
@@ -476,6 +484,8 @@ def _hard_margin(model: Any, sizes: Sizes) -> None:
         squares = (beta.T * products).sum(axis=0)
         values = sums**2 / (2 * np.where(squares > 0, squares, np.inf))
         _compare_duals(model, values, values)
+        scores = products.T + model.intercept_[:, np.newaxis]
+        _require((np.sign(beta) * scores >= 0).all(), "a support vector is on the wrong side")
 
 
 # ------------------------------------------------------------------- perceptrons
@@ -485,6 +495,27 @@ def _one_or_each(model: Any, sizes: Sizes) -> None:
     """Check that two classes have one plane, and more have one each."""
     classes = sizes["classes"]
     _require(sizes["planes"] == (1 if classes == 2 else classes), f"planes of {classes} classes")
+
+
+def _of_state(model: Any, sizes: Sizes) -> None:
+    """Check that the planes are those that training has reached, or their mean."""
+    state = vars(model)["_state"]
+    averaged = type(model).__name__ == "AveragedPerceptron" and state.lag.size
+    w, b = state.mean() if averaged else (state.weights, state.intercept)
+    same = _close(w.reshape(len(w), -1).T, model.coef_) and _close(b, model.intercept_)
+    _require(same, "its planes are not those of its state")
+
+
+def _kernel_norm(model: Any, sizes: Sizes) -> None:
+    """Check ‖w‖² against coefficients and support vectors."""
+    if model.kernel_.takes_gram:
+        return
+    products = _products(model, sizes, model.dual_coef_)
+    if products is not None:
+        terms = model.dual_coef_.T * products
+        allowed = _ROUGHLY * float(np.abs(terms).sum())
+        apart = abs(float(terms.sum()) - float(vars(model)["_squared_norm"]))
+        _require(apart <= allowed, "its coefficients have another norm than it says")
 
 
 def _linear_state(state: Any, sizes: Sizes) -> None:
@@ -523,6 +554,23 @@ def _bayes(model: Any, sizes: Sizes) -> None:
         else:
             fits = posterior.triangle is not None and width == len(posterior.landmarks)
             _require(fits, "its draws are not of its landmarks")
+            _triangle(model, posterior, sizes)
+
+
+def _triangle(model: Any, posterior: Any, sizes: Sizes) -> None:
+    """Check that the factor of the landmarks' matrix is one."""
+    kernel, work = model.kernel_, len(posterior.landmarks) ** 2 * float(sizes["n_features"])
+    if not kernel.takes_gram and work < _MOST_WORK:
+        K = kernel.gram(model.landmarks_[posterior.landmarks]) + vars(model)["_constant"] ** 2
+        same = _close(posterior.triangle @ posterior.triangle.T, K, _ROUGHLY)
+        _require(same or not K.any(), "its triangle is no factor of the landmarks' matrix")
+    _require(np.diagonal(posterior.triangle).all(), "its triangle is singular")
+
+
+def _orthonormal(products: Floats, count: int) -> None:
+    """Check that as many directions as there are eigenvalues above 0 have products 0 and 1."""
+    same = _close(products[:count, :count], np.eye(count), 0.01)
+    _require(same, "its directions are not of length 1")
 
 
 def _kernel_pca(model: Any, sizes: Sizes) -> None:
@@ -535,6 +583,14 @@ def _kernel_pca(model: Any, sizes: Sizes) -> None:
         _require(kernel.takes_gram or rows == len(projection.base), "its rows are not all there")
         _require(kernel.takes_gram or projection.columns is None, "its columns are odd")
         _require(not kernel.takes_objects, "its kernel takes objects")
+        known = kernel.psd is True and not kernel.takes_gram
+        if known and rows**2 * float(sizes["n_features"]) < _MOST_WORK:
+            prepared = kernel.prepare(projection.support_vectors_.astype(np.float64, copy=False))
+            a = np.ascontiguousarray(projection.coefficients)
+            _orthonormal(a.T @ kernel.dot(prepared, prepared, a), int(model.rank_))
+    _require(0 <= model.rank_ <= sizes["components"], "its rank is odd")
+    if hasattr(projection, "features"):
+        _orthonormal(projection.directions.T @ projection.directions, int(model.rank_))
     ridge = vars(model).get("_ridge")
     _require(ridge is None or ridge.Z.shape[1] == sizes["components"], "its inverse is odd")
 
@@ -576,12 +632,18 @@ def _structured(model: Any, sizes: Sizes) -> None:
         "Ranking": width,
     }[type(ready).__name__]
     _require(getattr(ready, "size_", None) == expected, f"its outputs need {expected} weights")
-    if type(model).__name__ == "StructuredSVC":
-        outputs = model.support_outputs_
-        _require(len(outputs) == sizes["sv"], "its outputs are not all there")
-        if type(ready).__name__ == "Multiclass":
-            known = bool(np.isin(np.asarray(outputs), ready.classes_).all())
-            _require(known, "support_outputs_ are of other classes")
+    if type(model).__name__ == "StructuredPerceptron":
+        mean = vars(model)["_state"].mean()
+        same = len(mean) == expected and _close(mean, model.coef_)
+        return _require(same, "its weights are not those of its state")
+    outputs = model.support_outputs_
+    _require(len(outputs) == sizes["sv"], "its outputs are not all there")
+    if classes:
+        found = np.concatenate([np.ravel(each) for each in outputs] or [ready.classes_])
+        _require(np.isin(found, ready.classes_).all(), "support_outputs_ are of other classes")
+    half = float(model.coef_ @ model.coef_) / 2
+    enough = half <= model.certificate_.primal * (1 + _ALIKE) + np.finfo(float).tiny
+    return _require(enough, "its weights cost more than its certificate says")
 
 
 def _pair_count(ready: Any) -> int:
@@ -606,10 +668,10 @@ _RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
     "HardMarginSVC": (_kernel_of_rows, _hard_margin, _intercepts),
     "LinearSVC": (_linear_classes, _linear_machine, _intercepts, _calibrated),
     "LinearSVR": (_linear_machine, _intercepts),
-    "Perceptron": (_one_or_each,),
-    "AveragedPerceptron": (_one_or_each,),
-    "VotedPerceptron": (_one_or_each,),
-    "KernelPerceptron": (_one_or_each, _kernel_of_rows),
+    "Perceptron": (_one_or_each, _of_state),
+    "AveragedPerceptron": (_one_or_each, _of_state),
+    "VotedPerceptron": (_one_or_each, _of_state),
+    "KernelPerceptron": (_one_or_each, _kernel_of_rows, _kernel_norm),
     "LinearState": (_linear_state,),
     "Votes": (_votes,),
     "BayesPointClassifier": (_kernel_of_rows, _bayes),

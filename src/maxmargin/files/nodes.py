@@ -336,7 +336,7 @@ def _read_text(decoder: Decoder, text: Any, width: Any, shape: Any = None) -> An
 
 
 def _most_characters(texts: list[str]) -> int:
-    """Return how much room an array of texts may have in JSON, which does not show how wide it is."""
+    """Return how many characters an array may have room for whose texts are in JSON."""
     return 4 * (sum(map(len, texts)) + 4 * len(texts))
 
 
@@ -360,6 +360,7 @@ def _read_sparse(kind: str) -> Callable[..., Any]:
         for part in (indices, indptr):
             _require(part.dtype in (np.int32, np.int64), "indices are int32 or int64")
         _require(_is_shape(shape) and len(shape) == 2, "a matrix has two dimensions")
+        _require(math.prod(shape) < 2**62, "a matrix has more entries than can be counted")
         found = _SPARSE[kind]((data, indices, indptr), shape=tuple(shape))
         found.indices, found.indptr = indices, indptr  # scipy may have narrowed them
         found.check_format(full_check=True)

@@ -345,7 +345,7 @@ OURS: dict[str, str] = {
         angle_bound_?: number >=0 inf nan
         _indefinite?: tuple of any
         _projection: FeatureProjection | KernelProjection
-        X_fit_?: rows[_,n_features]
+        X_fit_: rows[_,_]
         eigenvectors_?: float64[_,_]
         _ridge?: RidgePreimage
         X_transformed_fit_?: float64[.kept,_]
@@ -363,7 +363,7 @@ OURS: dict[str, str] = {
         """,
     "KernelProjection": """
         kernel_: kernel
-        support_vectors_: rows[.vectors,n_features]
+        support_vectors_: rows[.vectors,_]
         coefficients: float64[.weighed,components]
         offset: float64[components]
         base: float64[.weighed]
