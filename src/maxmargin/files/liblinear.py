@@ -34,6 +34,7 @@ from maxmargin.files.text_models import (
     Header,
     ModelText,
     NumberedLabels,
+    fit_to_compute,
     number_labels,
     read_labels,
     shown,
@@ -192,9 +193,8 @@ def _parse(text: ModelText) -> Parsed:
     text.expect_end()
     intercept = np.zeros(planes)
     if bias >= 0:
-        with np.errstate(over="ignore"):
-            intercept, weights = bias * weights[-1], weights[:-1]
-    if not np.isfinite(intercept).all():
+        intercept, weights = bias * weights[-1], weights[:-1]
+    if not fit_to_compute(intercept):
         raise header.error("bias", "times its weight it is too large")
     return Parsed(solver, labels, bias, rho, weights, intercept)
 
@@ -210,7 +210,7 @@ def _read_weights(text: ModelText, lines: int, planes: int) -> Floats:
         if pattern.fullmatch(line) is None:
             raise text.error(f"weights of {planes} planes must stand here: {shown(line)}")
         values = to_floats(line)
-        if not np.isfinite(values).all():
+        if not fit_to_compute(values):
             raise text.error("a number is too large")
         found.frombytes(values.tobytes())
     weights = np.array(found, dtype=np.float64).reshape(lines, planes)

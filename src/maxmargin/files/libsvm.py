@@ -34,6 +34,7 @@ from maxmargin.files.text_models import (
     Header,
     ModelText,
     column_of,
+    fit_to_compute,
     number_labels,
     read_labels,
     shown,
@@ -47,6 +48,7 @@ from maxmargin.validation.parameters import check_cost, check_number
 
 ORIGIN = "LIBSVM file"
 _LARGEST_INDEX = 2**31 - 1
+_LARGEST_DEGREE = 1000  # whose powers of nearly all numbers are 0 or infinite
 _DRIFT = 1e-9  # part of Σ|coef| that may be missing from Σ coef = 0 after many steps of LIBSVM
 _LEAST_DIGITS = 6  # that programs write unless they are told otherwise
 _SHOWS = 1e-14  # part of Σ|coef·x| that may be missing from weights
@@ -209,6 +211,8 @@ def _kernel_parameters(header: Header) -> dict[str, Any]:
         degree = int(header.whole("degree", 1, least=0)[0])
         if kernel == "poly":
             found["degree"] = degree
+    if found.get("degree", 0) > _LARGEST_DEGREE:
+        raise header.error("degree", f"{found['degree']} is above {_LARGEST_DEGREE}")
     if found.get("gamma", 0.0) < 0:
         raise header.error("gamma", f"{found['gamma']!r} is below 0")
     return found
@@ -303,7 +307,7 @@ def _as_numpy(values: Any, dtype: Any) -> npt.NDArray[Any]:
 
 def _finite(text: ModelText, piece: bytes, start: int = 0) -> Floats:
     found = to_floats(piece.translate(_COLON_TO_SPACE))
-    if not np.isfinite(found).all():
+    if not fit_to_compute(found):
         raise text.error("a number is too large", start + 1)
     return found
 

@@ -33,6 +33,7 @@ AnyPath = str | os.PathLike[str]
 
 NUMBER = rb"[+-]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d{1,6}+)?+"
 _SPACES = rb"[ \t]++"
+LARGEST = 1e145  # rows with larger numbers are refused by ``fit``, too
 _MOST = 2**31 - 1  # what a 32-bit integer holds
 _NUMBERS = re.compile(rb"(?:%b(?:%b|$))*+" % (NUMBER, _SPACES))
 _WHOLE = re.compile(rb"(?:[+-]?+\d{1,10}+(?:%b|$))*+" % _SPACES)
@@ -137,7 +138,7 @@ class Header:
     def numbers(self, name: str, count: int) -> Floats:
         """Return so many finite numbers."""
         values = self._list(name, _NUMBERS, "numbers", count)
-        if not np.isfinite(values).all():
+        if not fit_to_compute(values):
             raise self.error(name, "a number is too large")
         return values
 
@@ -172,6 +173,11 @@ def column_of(text: bytes, nth: int) -> int:
         if k == nth:
             return found.start() + 1
     return len(text) + 1
+
+
+def fit_to_compute(values: Floats) -> bool:
+    """Return whether numbers are so small that no sum of products of two of them is infinite."""
+    return bool((np.abs(values) <= LARGEST).all())
 
 
 def to_floats(text: bytes) -> Floats:
