@@ -18,6 +18,7 @@ from maxmargin.cli.output import Output
 STDIN = "-"
 FORMATS = ("csv", "tsv", "json", "jsonl", "arff", "parquet", "svmlight")
 MANY_CLASSES = 10
+FEW_ROWS = 10  # of each label on average: whole numbers may then be classes or measurements
 MOSTLY = 0.9  # share of nonzero cells above which zeros are not mentioned
 # Above this density a dense array is smaller than a sparse one, and faster.
 DENSE_FROM = 0.5
@@ -169,6 +170,11 @@ def choose_task(y: Any) -> tuple[str, str]:
         return "classification", "the label has words"
     if resembles_measurement(y):
         return "regression", f"the label has {different:,} different numbers"
+    if different > MANY_CLASSES and different > len(y) / FEW_ROWS:
+        raise click.UsageError(
+            f"the label has {different:,} different whole numbers in {len(y):,} rows: say --task "
+            "regression if they are measurements, or --task classification if each is a class."
+        )
     if different > MANY_CLASSES:
         return "classification", (
             f"the label has {different:,} different numbers; if they are measurements, "
