@@ -99,6 +99,8 @@ def fit(
     chosen = [("chosen", why)] if why else []
     output.facts([*dataset.facts(), *chosen, ("model", describe_model(pipeline))])
     code = fit_model(pipeline, part.X, part.y)
+    if code == Exit.INTERRUPTED:
+        output.note(f"Interrupted: saving what was reached to {saved_as}; Ctrl-C again aborts.")
     save_model(pipeline, saved_as, dataset)  # first: a second Ctrl-C may follow
     machine = pipeline[-1] if hasattr(pipeline, "steps") else pipeline
     output.facts([("stopped", stop_reason(machine)), ("certificate", certificate_of(machine))])

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 import click
 
 from maxmargin.cli.inputs import (
+    STDIN,
     SavedModel,
     layout_for,
     model_argument,
@@ -25,6 +26,7 @@ from maxmargin.cli.inputs import (
 )
 from maxmargin.cli.output import Exit, Output, command
 
+PEEKED = (".csv", ".tsv", ".txt", ".parquet")
 AHEAD = 4  # blocks that are read before they are needed
 
 EXAMPLE = """
@@ -74,6 +76,8 @@ def predict(
         output.note(f"{model} is read as a {saved.called}.")
     method = find_method(saved, proba, decision)
     layout = layout_for(saved, zero_based)
+    if has_labels(data, layout):
+        output.note(f"The labels in {data} are not looked at; maxmargin score compares them.")
     blocks = read_blocks(output, data, layout, label=False)
     answer = getattr(saved.model, method)
     answers = (answer(write_out(saved.model, block.X)) for block in ReadAhead(blocks))
@@ -111,6 +115,16 @@ def column_names(saved: SavedModel, method: str) -> list[str]:
         pairs = ((i, j) for i in range(len(classes)) for j in range(i + 1, len(classes)))
         return [f"{classes[i]} against {classes[j]}" for i, j in pairs]
     return classes
+
+
+def has_labels(source: str, layout: Any) -> bool:
+    """Tell whether a table that is cheap to open twice has the label column."""
+    from maxmargin.data import read_rows
+
+    if source == STDIN or layout.kind == "svmlight" or Path(source).suffix not in PEEKED:
+        return False
+    first = next(read_rows(source, layout, rows=1), None)
+    return first is not None and first.y is not None
 
 
 # ------------------------------------------------------------------- reading ahead

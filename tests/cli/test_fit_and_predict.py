@@ -1,0 +1,387 @@
+"""Models from files: fitted, saved, predicted with, scored, inspected."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxmargin as mm
+from maxmargin.cli import predict as predicting
+from maxmargin.cli.models import read_value, write_options
+from tests.cli.conftest import Run
+
+
+def column(path: Path, name: str) -> list[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [row[name] for row in csv.DictReader(file)]
+
+
+def test_fit_saves_pipeline_certificate_and_columns(run: Run, people: Path, tmp_path: Path) -> None:
+    result = run("fit", people.name)
+    assert result.exit_code == 0, result.output
+    assert "The objective" in result.stdout
+    assert "saved           Leute über 18.mmg" in result.stdout
+    model, layout, _ = mm.files.load_described(tmp_path / "Leute über 18.mmg")
+    assert model[-1].certificate_.holds(model[-1].tol)
+    assert layout.label_name == "risk"
+    assert [type(step).__name__ for step in model] == ["ColumnTransformer", "StandardScaler", "SVC"]
+
+
+def test_predictions_are_those_of_the_library(run: Run, people: Path) -> None:
+    assert run("fit", people.name, "-o", "m.mmg").exit_code == 0
+    result = run("predict", "m.mmg", people.name)
+    rows = mm.data.read_labelled(people)
+    assert result.stdout.splitlines() == mm.load("m.mmg").predict(rows.X).tolist()
+    assert "are not looked at" in result.stderr
+
+
+def test_columns_of_a_later_file_may_stand_in_any_order_without_label(
+    run: Run, people: Path, tmp_path: Path
+) -> None:
+    run("fit", people.name, "-o", "m.mmg")
+    expected = run("predict", "m.mmg", people.name).stdout
+    with people.open(encoding="utf-8", newline="") as file:
+        rows = [{k: v for k, v in row.items() if k != "risk"} for row in csv.DictReader(file)]
+    later = io.StringIO()
+    writer = csv.DictWriter(later, ["joined", "city", "age", "id"])
+    writer.writeheader()
+    writer.writerows(rows)
+    (tmp_path / "später.csv").write_text(later.getvalue(), encoding="utf-8")
+    result = run("predict", "m.mmg", "später.csv")
+    assert result.stdout == expected
+    assert "not looked at" not in result.stderr
+
+
+def test_standard_input_and_output(run: Run, rings: Path) -> None:
+    text = rings.read_bytes()
+    assert run("fit", "-", "-o", "m.mmg", "--format", "svmlight", stdin=text).exit_code == 0
+    streamed = run("predict", "m.mmg", "-", stdin=text).stdout
+    assert run("predict", "m.mmg", rings.name, "-o", "out.txt").stdout == ""
+    assert Path("out.txt").read_text() == streamed
+    assert run("predict", "m.mmg", rings.name, "-o", "-").stdout == streamed
+    nameless = run("fit", "-", stdin=text)
+    assert nameless.exit_code == 2
+    assert "-o MODEL" in nameless.stderr
+
+
+def test_faults_of_standard_input_are_called_so(run: Run) -> None:
+    result = run("fit", "-", "-o", "m.mmg", "--format", "csv", stdin=b"a,y\n1,u\n2,v,7\n")
+    assert result.exit_code == 1
+    assert "standard input" in result.stderr
+    assert "maxmargin-" not in result.stderr
+
+
+def test_regression_is_noticed_and_scaled_by_the_targets(run: Run, houses: Path) -> None:
+    result = run("fit", houses.name, "--test", "0.25", "-o", "m.mmg")
+    assert result.exit_code == 0, result.output
+    assert "regression: the label has 120 different numbers" in result.stdout
+    machine = mm.load("m.mmg")[-1]
+    assert machine.epsilon == pytest.approx(0.1 * machine.C)
+    assert "R²" in result.stdout
+    assert "test rows       30" in result.stdout
+    predicted = np.array(list(map(float, run("predict", "m.mmg", houses.name).stdout.split())))
+    rows = mm.data.read_labelled(houses)
+    np.testing.assert_array_equal(predicted, mm.load("m.mmg").predict(rows.X))
+
+
+def test_default_cost_of_a_regression_does_not_depend_on_units(
+    run: Run, houses: Path, tmp_path: Path
+) -> None:
+    lines = houses.read_text().splitlines()
+    scaled = [
+        f"{line.rpartition(',')[0]},{1000 * float(line.rpartition(',')[2]):.2f}"
+        for line in lines[1:]
+    ]
+    (tmp_path / "pennies.csv").write_text("\n".join([lines[0], *scaled]))
+    found = []
+    for name in (houses.name, "pennies.csv"):
+        assert run("fit", name, "-o", "m.mmg", "--force").exit_code == 0
+        found.append(np.array(list(map(float, run("predict", "m.mmg", name).stdout.split()))))
+    np.testing.assert_allclose(found[1], 1000 * found[0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("model", ["linear-svc", "nu-svc", "averaged-perceptron", "one-class"])
+def test_models_by_name(run: Run, bare: Path, model: str) -> None:
+    result = run("fit", bare.name, "--model", model, "-o", "m.mmg")
+    assert result.exit_code == 0, result.output
+    assert len(run("predict", "m.mmg", bare.name).stdout.splitlines()) == 80
+
+
+@pytest.mark.parametrize("model", ["linear-svr", "nu-svr", "quantile-svr"])
+def test_regressors_by_name(run: Run, houses: Path, model: str) -> None:
+    assert run("fit", houses.name, "--model", model, "-o", "m.mmg").exit_code == 0
+
+
+def test_auto_takes_what_the_diagnosis_recommends(run: Run, rings: Path, houses: Path) -> None:
+    result = run("fit", rings.name, "--model", "auto", "-o", "m.mmg")
+    assert result.exit_code == 0, result.output
+    assert type(mm.load("m.mmg")).__name__ in ("SVC", "HardMarginSVC", "Pipeline")
+    assert "chosen" in result.stdout
+    result = run("fit", houses.name, "--model", "auto", "-o", "h.mmg")
+    assert "non-linear" in result.stdout
+    assert isinstance(mm.load("h.mmg")[-1], mm.SVR)
+
+
+def test_probabilities_and_scores_are_tables(run: Run, people: Path) -> None:
+    run("fit", people.name, "-o", "m.mmg", "--probability")
+    proba = list(csv.reader(io.StringIO(run("predict", "m.mmg", people.name, "--proba").stdout)))
+    assert proba[0] == ["high", "low"]
+    sums = [sum(map(float, row)) for row in proba[1:]]
+    np.testing.assert_allclose(sums, 1.0)
+    scores = run("predict", "m.mmg", people.name, "--decision").stdout.splitlines()
+    assert scores[0] == "decision"
+    assert len(scores) == 121
+    assert run("predict", "m.mmg", people.name, "--decision", "--proba").exit_code == 2
+    run("fit", people.name, "-o", "m.mmg")
+    assert "--probability" in run("predict", "m.mmg", people.name, "--proba").stderr
+
+
+def test_blocks_are_read_ahead_in_order_and_errors_arrive() -> None:
+    assert list(predicting.ReadAhead(range(1, 100))) == list(range(1, 100))
+
+    def failing() -> Any:
+        yield 1
+        raise ValueError("line 7")
+
+    with pytest.raises(ValueError, match="line 7"):
+        list(predicting.ReadAhead(failing()))
+
+
+def test_rows_stay_in_blocks(run: Run, rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("fit", rings.name, "-o", "m.mmg")
+    expected = run("predict", "m.mmg", rings.name).stdout
+    real, sizes = mm.data.read_rows, []
+
+    def in_small_blocks(*given: Any, **named: Any) -> Any:
+        for block in real(*given, **{**named, "rows": 7}):
+            sizes.append(block.X.shape[0])
+            yield block
+
+    monkeypatch.setattr(mm.data, "read_rows", in_small_blocks)
+    assert run("predict", "m.mmg", rings.name).stdout == expected
+    assert max(sizes) == 7
+
+
+def test_a_prediction_that_fails_leaves_no_file(run: Run, people: Path, tmp_path: Path) -> None:
+    run("fit", people.name, "-o", "m.mmg")
+    lines = people.read_text(encoding="utf-8").splitlines()
+    lines[-1] = "120,old,Rome,2020-01-15,low"
+    (tmp_path / "bad.csv").write_text("\n".join(lines), encoding="utf-8")
+    result = run("predict", "m.mmg", "bad.csv", "-o", "out.txt")
+    assert result.exit_code == 1
+    assert "bad.csv:121" in result.stderr
+    assert not Path("out.txt").exists()
+
+
+def test_existing_files_that_are_no_models_are_kept(run: Run, rings: Path) -> None:
+    before = rings.read_bytes()
+    refused = run("fit", rings.name, "-o", rings.name)
+    assert refused.exit_code == 1
+    assert "--force" in refused.stderr
+    assert rings.read_bytes() == before
+    for _ in range(2):  # a model may be replaced
+        assert run("fit", rings.name, "-o", "m.mmg").exit_code == 0
+    Path("m.mmg").write_text("notes")
+    assert run("fit", rings.name, "-o", "m.mmg").exit_code == 1
+    assert run("fit", rings.name, "-o", "m.mmg", "--force").exit_code == 0
+    nowhere = run("fit", rings.name, "-o", "none/m.mmg")
+    assert nowhere.exit_code == 1
+    assert "there is no folder" in nowhere.stderr
+
+
+def test_what_is_not_proved_is_saved_and_said(run: Run, rings: Path) -> None:
+    result = run("fit", rings.name, "--kernel", "sigmoid", "-o", "m.mmg")
+    assert result.exit_code == 3
+    assert "its certificate does not hold to --tol" in result.stdout
+    assert mm.load("m.mmg").predict is not None
+    assert run("fit", rings.name, "--max-iter", "1", "--tol", "1e-14", "-o", "m.mmg").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--C", "-1"], "C=-1.0 is not valid"),
+        (["--C", "one"], "not a valid float"),
+        (["--gamma", "wide"], "not a number, scale or auto"),
+        (["--epsilon", "1"], "--epsilon is not for --model svc"),
+        (["--param", "shrnking=False"], "Did you mean 'shrinking'"),
+        (["--param", "shrinking"], "NAME=VALUE"),
+        (["--class-weight", "3=1"], "no row has the label '3'"),
+        (["--class-weight", "heavy"], "LABEL=WEIGHT"),
+        (["--model", "svr", "--task", "classification"], "is for regression"),
+        (["--test", "1"], "--test"),
+        (["--scale", "huge"], "--scale"),
+        (["--format", "csv"], "standard input"),
+    ],
+)
+def test_wrong_options_are_usage_errors(
+    run: Run, rings: Path, options: list[str], words: str
+) -> None:
+    result = run("fit", rings.name, "-o", "m.mmg", *options)
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    assert not Path("m.mmg").exists()
+
+
+def test_options_reach_the_machine(run: Run, rings: Path) -> None:
+    given = [
+        *("--C", "3", "--kernel", "poly", "--degree", "2", "--coef0", "1", "--gamma", "0.5"),
+        *("--class-weight", "1=2", "--class-weight", "-1=1", "--tol", "1e-3", "--seed", "5"),
+        *("--param", "shrinking=False", "--scale", "none", "--multi-class", "ovo"),
+    ]
+    assert run("fit", rings.name, "-o", "m.mmg", *given).exit_code == 0
+    machine = mm.load("m.mmg")
+    expected = mm.SVC(
+        C=3.0, kernel="poly", degree=2, coef0=1.0, gamma=0.5, class_weight={1: 2.0, -1: 1.0},
+        tol=1e-3, random_state=5, shrinking=False, multi_class="ovo",
+    )  # fmt: skip
+    assert machine.get_params() == expected.get_params()
+
+
+def test_a_model_written_as_options_is_the_same_model(run: Run, rings: Path) -> None:
+    model = mm.SVC(C=2.5, gamma=0.125, class_weight={1: 2.0, -1: 1.0}, shrinking=False)
+    options = write_options(model)
+    assert options is not None
+    assert run("fit", rings.name, "-o", "m.mmg", *options).exit_code == 0
+    assert mm.load("m.mmg").get_params() == model.get_params()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1e-3", 1e-3), ("False", False), ("None", None), ("best", "best"), ("[1]", [1])],
+)
+def test_values_of_parameters_are_read_as_in_python(text: str, value: Any) -> None:
+    assert read_value(text) == value
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "there is no file"),
+        ("", "empty"),
+        ("a,y\n1,2\n3,2\n", "nothing to separate"),
+        ("a,y\n" + "".join(f"{i},so {i % 29}\n" for i in range(40)), "texts or names"),
+        ("1 5000000000:1\n2 1:1\n", "do not fit in memory"),
+    ],
+)
+def test_bad_data_is_a_sentence(run: Run, tmp_path: Path, content: str | None, words: str) -> None:
+    path = tmp_path / ("a.svm" if content and ":" in content else "a.csv")
+    if content is not None:
+        path.write_text(content)
+    result = run("fit", path.name)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+
+
+def test_models_that_cannot_be_read_are_sentences(run: Run, rings: Path) -> None:
+    Path("broken.mmg").write_bytes(b"\0" * 100)
+    for name, words in [
+        ("broken.mmg", "broken.mmg"),
+        ("none.mmg", "there is no file"),
+        (rings.name, "--model-format"),
+    ]:
+        result = run("predict", name, rings.name)
+        assert result.exit_code == 1
+        assert words in result.stderr
+
+
+def test_scores_have_errors_and_classes(run: Run, people: Path) -> None:
+    run("fit", people.name, "-o", "m.mmg", "--test", "0.5", "--seed", "3")
+    result = run("score", "m.mmg", people.name, "--test", "0.5", "--seed", "3")
+    assert result.exit_code == 0
+    assert "rows               60\n" in result.stdout
+    assert "precision" in result.stdout
+    assert " ± " in result.stdout
+    result = run("score", "m.mmg", people.name, "--scoring", "f1_macro", "--scoring", "roc_auc")
+    assert "AUC" in result.stdout
+    assert run("score", "m.mmg", people.name, "--scoring", "acuracy").exit_code == 2
+    needs = run("score", "m.mmg", people.name, "--scoring", "neg_log_loss")
+    assert needs.exit_code == 1
+    assert "--probability" in needs.stderr
+
+
+def test_training_rows_are_recognised(run: Run, people: Path) -> None:
+    run("fit", people.name, "-o", "m.mmg")
+    assert "which the model was fitted to" in run("score", "m.mmg", people.name).stdout
+
+
+def test_scores_need_labels(run: Run, people: Path, tmp_path: Path) -> None:
+    run("fit", people.name, "-o", "m.mmg")
+    (tmp_path / "new.csv").write_text("age,city,joined\n30,Rome,2020-01-15\n")
+    result = run("score", "m.mmg", "new.csv")
+    assert result.exit_code == 1
+    assert "no label column" in result.stderr
+
+
+def test_jackknife_agrees_with_the_binomial_error() -> None:
+    from maxmargin.cli.figures import score_rows
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 2))
+    y = (X[:, 0] + rng.normal(size=5000) > 0).astype(int)
+    model = mm.LinearSVC().fit(X[:500], y[:500])
+    (found,) = score_rows(model, X, y, ("accuracy",), "classification")
+    assert found.value == model.score(X, y)
+    assert found.error == pytest.approx(np.sqrt(found.value * (1 - found.value) / 5000), rel=0.3)
+
+
+def test_inspect_shows_what_is_in_a_file(run: Run, people: Path) -> None:
+    run("fit", people.name, "-o", "m.mmg", "--C", "2")
+    said = run("inspect", "m.mmg").stdout
+    for words in ("SVC(C=2.0)", "high, low", "RBF(gamma=", "of 120 training rows", "label risk"):
+        assert words in said
+    assert "(as recorded)" in " ".join(said.split())
+
+
+def test_dense_svmlight_rows_are_centred_in_both_commands(run: Run, rings: Path) -> None:
+    run("fit", rings.name, "-o", "m.mmg", "--scale", "standard")
+    model = mm.load("m.mmg")
+    assert model[0].with_mean
+    dense = mm.data.read_labelled(rings).X.toarray()
+    predicted = run("predict", "m.mmg", rings.name).stdout.split()
+    assert predicted == list(map(str, model.predict(dense).tolist()))
+
+
+def test_sparse_rows_are_left_as_they_are(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = []
+    for k in range(60):
+        columns = sorted(rng.choice(200, 5, replace=False) + 1)
+        lines.append(f"{k % 2} " + " ".join(f"{c}:{rng.random() + k % 2:.3f}" for c in columns))
+    (tmp_path / "wide.svm").write_text("\n".join(lines))
+    assert run("fit", "wide.svm", "-o", "m.mmg").exit_code == 0
+    assert isinstance(mm.load("m.mmg"), mm.SVC)
+    assert run("fit", "wide.svm", "-o", "m.mmg", "--scale", "standard").exit_code == 0
+    assert not mm.load("m.mmg")[0].with_mean
+    assert run("predict", "m.mmg", "wide.svm").exit_code == 0
+    refused = run("fit", "wide.svm", "-o", "m.mmg", "--scale", "minmax")
+    assert refused.exit_code == 2
+    assert "maxabs" in refused.stderr
+
+
+def test_parquet_goes_all_the_way(run: Run, people: Path) -> None:
+    pytest.importorskip("pyarrow")
+    assert run("convert", people.name, "people.parquet").exit_code == 0
+    run("fit", people.name, "-o", "csv.mmg")
+    run("fit", "people.parquet", "-o", "parquet.mmg")
+    assert (
+        run("predict", "parquet.mmg", "people.parquet").stdout
+        == run("predict", "csv.mmg", people.name).stdout
+    )
+
+
+def test_kernels_offered_are_those_of_the_library() -> None:
+    from maxmargin.cli.models import KERNELS
+    from maxmargin.kernels import as_kernel
+
+    for name in KERNELS:
+        assert as_kernel(name) is not None
+    with pytest.raises(ValueError, match="valid names") as wrong:
+        as_kernel("none")
+    known = {word.strip("' ") for word in str(wrong.value).split("[")[1].split("]")[0].split(",")}
+    assert known == {*KERNELS, "polynomial", "precomputed"}
