@@ -439,6 +439,9 @@ def _linear_classes(model: Any, sizes: Sizes) -> None:
     pairs = state["_pairs"]
     _require(classes >= 2, "there is one class only")
     _require(len(set(pairs)) == len(pairs), "two planes are between the same classes")
+    single = classes > 2 and state["_scheme"] != "ovo"
+    same = all((other < 0) == single for _, other in pairs)
+    _require(same, f"its planes are not those of {state['_scheme']!r}")
     if _is_joint(model):
         _require(sizes["planes"] == classes, f"{classes} classes need {classes} planes")
         w, b = state.get("_joint", (None, None))
@@ -484,8 +487,6 @@ def _hard_margin(model: Any, sizes: Sizes) -> None:
         squares = (beta.T * products).sum(axis=0)
         values = sums**2 / (2 * np.where(squares > 0, squares, np.inf))
         _compare_duals(model, values, values)
-        scores = products.T + model.intercept_[:, np.newaxis]
-        _require((np.sign(beta) * scores >= 0).all(), "a support vector is on the wrong side")
 
 
 # ------------------------------------------------------------------- perceptrons
@@ -604,6 +605,11 @@ def _explicit(features: Any, sizes: Sizes) -> None:
                  "its monomials are not those of its kernel")  # fmt: skip
 
 
+def _nystroem(model: Any, sizes: Sizes) -> None:
+    kind = vars(model)["_type"]
+    _require(kind in (np.dtype("float32"), np.dtype("float64")), "_type is no type of numbers")
+
+
 def _fourier(model: Any, sizes: Sizes) -> None:
     pairs = sizes["frequencies"]
     _require(sizes["components"] in (2 * pairs, 2 * pairs - 1), "its frequencies are not all there")
@@ -612,6 +618,7 @@ def _fourier(model: Any, sizes: Sizes) -> None:
 def _monomials(model: Any, sizes: Sizes) -> None:
     kernel, columns = model.kernel_, sizes["n_features"]
     _require(isinstance(kernel, Polynomial), "its kernel is no polynomial")
+    _require(not isinstance(kernel.gamma, str), "its kernel has no number for gamma")
     _require(sizes["degree"] == kernel.degree, "its monomials have another degree")
     expected = count_monomials(columns, int(kernel.degree), kernel.coef0 > 0)
     _require(sizes["components"] == expected, f"{columns} columns have {expected} monomials")
@@ -677,7 +684,7 @@ _RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
     "BayesPointClassifier": (_kernel_of_rows, _bayes),
     "KernelPCA": (_kernel_pca,),
     "ExplicitFeatures": (_explicit,),
-    "Nystroem": (_kernel_of_rows,),
+    "Nystroem": (_kernel_of_rows, _nystroem),
     "RandomFourier": (_fourier,),
     "PolynomialMap": (_monomials,),
     "CircleMap": (_circle,),

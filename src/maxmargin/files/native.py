@@ -257,12 +257,13 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict
     """Return the JSON document and the tensors of a file, and what is said of it."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a model file.")
+    raw = _look_at_header(path)
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
             if _KEY not in metadata:
                 raise ModelFileError(f"{path}: this is a safetensors file, but not of maxmargin.")
-            _refuse_repetition(path, len(file.keys()))
+            _refuse_repetition(raw, len(file.keys()))
             document = _parse_document(path, metadata[_KEY])
             tensors = {name: _tensor(file, name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as wrong:
@@ -279,13 +280,25 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict
     return document, tensors, header
 
 
-def _refuse_repetition(path: Path, tensors: int) -> None:
-    """Raise if the header says something twice, of which safetensors takes one.
+def _look_at_header(path: Path) -> bytes:
+    """Return the bytes of the header, if they are few enough for what they say.
 
-    Quotes within texts of JSON have a backslash, so that these words are keys where they are found.
+    Quotes within texts of JSON have a backslash; other quotes belong to keys, of which safetensors
+    makes objects, and to types.
     """
     with open(path, "rb") as file:
-        header = file.read(int.from_bytes(file.read(8), "little"))
+        length = int.from_bytes(file.read(8), "little")
+        if length > path.stat().st_size:
+            return b""  # safetensors says what is wrong
+        header = file.read(length)
+    quotes = header.count(b'"') - header.count(b'\\"')
+    if quotes > 1000 + 10 * header.count(b'"data_offsets"'):
+        raise ModelFileError(f"{path}: this is no model file of maxmargin: its header is too long.")
+    return header
+
+
+def _refuse_repetition(header: bytes, tensors: int) -> None:
+    """Raise if the header says something twice, of which safetensors takes one."""
     for key, count in (("data_offsets", tensors), ("__metadata__", 1), (_KEY, 1), (_DIGEST, 1)):
         if header.count(f'"{key}"'.encode()) > count:
             raise ValueError(f"its header has {key!r} twice")

@@ -236,7 +236,7 @@ class Decoder:
     def tensor(self, name: Any) -> npt.NDArray[Any]:
         """Return a tensor by its name."""
         if not isinstance(name, str) or name not in self.tensors:
-            raise ValueError(f"there is no tensor {name!r}")
+            raise ValueError(f"there is no tensor {str(name)[:40]!r}")
         self.used.add(name)
         return self.tensors[name]
 

@@ -102,6 +102,9 @@ def _pipeline(model: Any, sizes: Sizes) -> None:
             _require(step in (None, "passthrough"), f"{name!r} is no estimator")
             continue
         _require_fitted(step, name)
+        last = entry is steps[-1]
+        _require(last or hasattr(step, "transform"), f"{name!r} transforms nothing")
+        _require(not before or not hasattr(step, "vocabulary_"), f"{name!r} needs texts")
         taken = width_in(step)
         if width is not None and taken is not None:
             fits = width == taken
@@ -169,11 +172,13 @@ def _check_part(step: Any, name: str, taken: int, columns: slice) -> None:
 def _imputer(model: Any, sizes: Sizes) -> None:
     asked = model.indicator_ is not None
     _require(asked == bool(model.add_indicator), "its indicator is not what add_indicator says")
-    _require(isinstance(vars(model)["_fit_dtype"], np.dtype), "it has no type")
+    for name in ("_fit_dtype", "_fill_dtype"):
+        _require(isinstance(vars(model).get(name), np.dtype), f"{name} is no type")
 
 
 def _one_hot(model: Any, sizes: Sizes) -> None:
     state, width = vars(model), sizes["n_features"]
+    _require_numbers(model)
     categories, made = model.categories_, state["_n_features_outs"]
     _require(len(categories) == len(made) == width, f"its categories are not of {width} columns")
     rare = state.get("_infrequent_indices") or [None] * width
@@ -198,6 +203,14 @@ def _one_hot(model: Any, sizes: Sizes) -> None:
         _require(made[k] == expected, f"it makes {made[k]} columns of {expected} categories")
 
 
+def _require_numbers(model: Any) -> None:
+    """Check the type of what a step makes, which scikit-learn does not check."""
+    kind = model.dtype
+    known = isinstance(kind, np.dtype) or (isinstance(kind, type) and issubclass(kind, np.generic))
+    known = known or kind in (int, float, bool)
+    _require(known and np.dtype(kind).kind in "biuf", "dtype is no type of numbers")
+
+
 def _check_categories(values: Any) -> None:
     array = type(values) is np.ndarray and values.ndim == 1 and values.size
     _require(array and values.dtype.kind in "biufUO", "its categories are no list of values")
@@ -211,7 +224,11 @@ def _check_categories(values: Any) -> None:
 def _vectorizer(model: Any, sizes: Sizes) -> None:
     words = model.vocabulary_
     _require(model.input != "filename", "its texts are names of files: use input='content'")
+    _require_numbers(model)
     _check_pattern(model.token_pattern)
+    lengths = model.ngram_range
+    whole = type(lengths) is tuple and len(lengths) == 2 and all(type(n) is int for n in lengths)
+    _require(whole, "ngram_range is no pair of integers")
     whole = type(words) is dict and words and all(type(word) is str for word in words)
     _require(whole, "its vocabulary is no dict of words")
     numbers = words.values()
