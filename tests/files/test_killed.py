@@ -1,4 +1,4 @@
-"""Processes that are killed while they write leave the old file or the new one, never a torn one."""
+"""Processes that are killed while they write leave the old file or the new one, none torn."""
 
 import json
 import os

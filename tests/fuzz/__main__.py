@@ -25,6 +25,7 @@ HANGS = 30  # seconds without any progress, after which a process is ended
 def keep(data: bytes) -> Path:
     """Write an input that was not refused properly, and return where it is."""
     FOUND.mkdir(exist_ok=True)
+    (FOUND / ".gitignore").write_text("*\n")
     path = FOUND / hashlib.sha256(data).hexdigest()[:16]
     path.write_bytes(data)
     return path

@@ -639,6 +639,8 @@ def _structured(model: Any, sizes: Sizes) -> None:
         "Ranking": width,
     }[type(ready).__name__]
     _require(getattr(ready, "size_", None) == expected, f"its outputs need {expected} weights")
+    if type(ready).__name__ == "Multiclass":
+        ready.costs()  # raises if they are of other classes
     if type(model).__name__ == "StructuredPerceptron":
         mean = vars(model)["_state"].mean()
         same = len(mean) == expected and _close(mean, model.coef_)

@@ -219,7 +219,7 @@ def load_described(path: str | os.PathLike[str]) -> Described:
         ``model``, ``layout`` (a ``maxmargin.data.Layout`` or None) and ``header``: the format's
         version, the versions of the libraries that wrote the file, and its digest.
     """
-    path = Path(path)
+    path, header = Path(path), {}
     try:
         document, tensors, header = _read(path)
         decoder = Decoder(tensors)
@@ -235,7 +235,7 @@ def load_described(path: str | os.PathLike[str]) -> Described:
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, OverflowError) as wrong:
         raise ModelFileError(
             f"{path}: this model file was altered or damaged: {_sentence(wrong)} Save the model "
-            "again from where it was fitted."
+            f"again from where it was fitted.{_other_version(header)}"
         ) from None
     return Described(model, layout, header)
 
@@ -243,6 +243,18 @@ def load_described(path: str | os.PathLike[str]) -> Described:
 def _sentence(wrong: Exception) -> str:
     text = str(wrong) or type(wrong).__name__
     return text if text.endswith(".") else f"{text}."
+
+
+def _other_version(header: dict[str, Any]) -> str:
+    """Return a sentence if scikit-learn, whose steps change, is not the one that wrote the file."""
+    written = header.get("versions", {}).get("scikit-learn", "")
+    present = version("scikit-learn")
+    if not written or written.split(".")[:2] == present.split(".")[:2]:
+        return ""
+    return (
+        f" (It was written with scikit-learn {written[:20]}, and this is {present}: if a step of a "
+        "pipeline is meant, its attributes may have changed in between.)"
+    )
 
 
 def _read_layout(document: Any) -> Any:

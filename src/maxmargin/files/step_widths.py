@@ -172,8 +172,8 @@ def _check_part(step: Any, name: str, taken: int, columns: slice) -> None:
 def _imputer(model: Any, sizes: Sizes) -> None:
     asked = model.indicator_ is not None
     _require(asked == bool(model.add_indicator), "its indicator is not what add_indicator says")
-    for name in ("_fit_dtype", "_fill_dtype"):
-        _require(isinstance(vars(model).get(name), np.dtype), f"{name} is no type")
+    types = [vars(model)[name] for name in ("_fit_dtype", "_fill_dtype") if name in vars(model)]
+    _require(all(isinstance(each, np.dtype) for each in types), "_fit_dtype is no type")
 
 
 def _one_hot(model: Any, sizes: Sizes) -> None:
@@ -227,10 +227,10 @@ def _vectorizer(model: Any, sizes: Sizes) -> None:
     _require_numbers(model)
     _check_pattern(model.token_pattern)
     lengths = model.ngram_range
-    whole = type(lengths) is tuple and len(lengths) == 2 and all(type(n) is int for n in lengths)
-    _require(whole, "ngram_range is no pair of integers")
-    whole = type(words) is dict and words and all(type(word) is str for word in words)
-    _require(whole, "its vocabulary is no dict of words")
+    pair = type(lengths) is tuple and len(lengths) == 2 and all(type(n) is int for n in lengths)
+    _require(pair, "ngram_range is no pair of integers")
+    texts = type(words) is dict and words and all(type(word) is str for word in words)
+    _require(texts, "its vocabulary is no dict of words")
     numbers = words.values()
     _require(all(isinstance(n, int | np.integer) for n in numbers), "a word has no number")
     _require(sorted(numbers) == list(range(len(words))), "its words are not numbered one by one")
