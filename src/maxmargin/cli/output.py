@@ -9,6 +9,7 @@ code.
 import functools
 import json
 import math
+import os
 import re
 import sys
 import traceback
@@ -69,6 +70,7 @@ class Output:
 
             use_replacements(sys.stdout)
             self._console = Console(highlight=False)
+            self._console.on_broken_pipe = _raise_broken_pipe
             if not self._console.is_terminal:
                 self._console.width = PIPE_WIDTH
         return self._console
@@ -287,6 +289,16 @@ class CommandLine(click.Group):
             )
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a subcommand; if the reader of its output has seen enough (| head), end quietly."""
+        try:
+            found = super().invoke(ctx)
+            sys.stdout.flush()
+            return found
+        except BrokenPipeError:
+            _forget_output()
+            return Exit.DONE
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the subcommands by section."""
         widest = max(map(len, self.places))
@@ -330,11 +342,7 @@ class CommandLine(click.Group):
         """Return the exit code of a run."""
         try:
             code = super().main(args, prog_name, complete_var, False, **extra)
-            sys.stdout.flush()
             return int(code or Exit.DONE)
-        except BrokenPipeError:  # | head: the reader has seen enough
-            _forget_output()
-            return Exit.DONE
         except (click.Abort, KeyboardInterrupt):
             return _fail(args, "interrupted", Exit.INTERRUPTED)
         except click.ClickException as wrong:
@@ -404,10 +412,13 @@ def _fail(args: list[str], message: str, code: int = Exit.ERROR, trace: bool = F
     return int(code)
 
 
+def _raise_broken_pipe() -> None:
+    """Leave it to the command line that nobody reads on; rich would end the program."""
+    raise BrokenPipeError
+
+
 def _forget_output() -> None:
     """Send what is still to be written nowhere, so that nothing fails when the program ends."""
-    import os
-
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 

@@ -173,20 +173,31 @@ def read_scaling(path: str) -> Scaling:
         if not isinstance(found, dict) or found.pop("schema", None) != SCHEMA:
             raise ValueError(f"it has no schema {SCHEMA}")
         scaling = Scaling(**{**found, "layout": Layout.from_json(found.get("layout"))})
-        columns, width = scaling.columns, scaling.layout.n_features
-        sizes = {len(columns), len(scaling.centre), len(scaling.size), len(set(columns))}
-        numbers = [*map(float, scaling.centre), *map(float, scaling.size)]
-        if scaling.method not in METHODS or len(sizes) != 1 or not all(map(math.isfinite, numbers)):
-            raise ValueError("its numbers do not fit together")
-        if not all(type(j) is int and 0 <= j < width for j in columns):
-            raise ValueError(f"it has a column that is not among the {width}")
-        if min(map(float, scaling.size)) <= 0:
-            raise ValueError("a size is not above 0")
+        check_scaling(scaling)
     except (ValueError, TypeError, KeyError, RecursionError) as wrong:
         raise click.ClickException(
             f"{path}: not what maxmargin scale --save writes ({wrong})"
         ) from wrong
     return scaling
+
+
+def check_scaling(scaling: Scaling) -> None:
+    """Refuse numbers that do not fit together."""
+    columns, layout = scaling.columns, scaling.layout
+    if scaling.method not in METHODS:
+        raise ValueError(f"the method {scaling.method!r} is not known")
+    if len({len(columns), len(scaling.centre), len(scaling.size), len(set(columns))}) != 1:
+        raise ValueError("there are not as many centres and sizes as columns")
+    if not all(type(j) is int and 0 <= j < layout.n_features for j in columns):
+        raise ValueError(f"a column is not among the {layout.n_features} of the data")
+    if layout.kind == "svmlight" and len(columns) != layout.n_features:
+        raise ValueError("some columns have no size")
+    if layout.kind == "table" and any(layout.columns[j].words for j in columns):
+        raise ValueError("a column of words has a size")
+    if not all(map(math.isfinite, map(float, scaling.centre))):
+        raise ValueError("a centre is not finite")
+    if not all(math.isfinite(size) and size > 0 for size in map(float, scaling.size)):
+        raise ValueError("a size is not a finite number above 0")
 
 
 # ------------------------------------------------------------------- the rows

@@ -1,0 +1,228 @@
+"""Search, diagnosis, separation, certificates, paths, conversions, scaling and reports."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxmargin as mm
+from tests.cli.conftest import Run
+
+
+def offered(output: str, verb: str) -> list[str]:
+    """Return the words of a command line that is printed for copying."""
+    line = next(line for line in output.splitlines() if line.startswith(f"  maxmargin {verb} "))
+    return shlex.split(line)[1:]
+
+
+def test_search_prints_a_fit_that_makes_the_same_model(run: Run, people: Path) -> None:
+    result = run("search", people.name, "--C", "0.1,1,10", "--gamma", "0.01:1:3", "-o", "s.mmg")
+    assert result.exit_code == 0, result.output
+    assert "9 candidates, 5 folds" in result.stdout
+    again = run(*offered(result.stdout, "fit"), "-o", "f.mmg")
+    assert again.exit_code == 0, again.output
+    rows = mm.data.read_labelled(people)
+    first, second = mm.load("s.mmg"), mm.load("f.mmg")
+    np.testing.assert_array_equal(first.decision_function(rows.X), second.decision_function(rows.X))
+
+
+def test_search_of_a_regression(run: Run, houses: Path) -> None:
+    result = run("search", houses.name, "--model", "svr", "--C", "1,10", "--gamma", "0.5")
+    assert result.exit_code == 0, result.output
+    assert "C=10 is the largest that was tried" in result.stdout
+    assert "R²" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--C", "1:2"], "LOW:HIGH:COUNT"),
+        (["--C", "a,b"], "LOW:HIGH:COUNT"),
+        (["--nu", "0.1"], "--nu is not a parameter of SVC"),
+        (["--scoring", "acc"], "--scoring"),
+        (["--folds", "1"], "--folds"),
+        (["--model", "perceptron"], "--model"),
+    ],
+)
+def test_wrong_searches_are_usage_errors(
+    run: Run, rings: Path, options: list[str], words: str
+) -> None:
+    result = run("search", rings.name, *options)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_a_diagnosis_leads_to_a_fit_and_a_search(run: Run, rings: Path) -> None:
+    result = run("diagnose", rings.name)
+    assert result.exit_code == 0, result.output
+    assert "Verdict: " in result.stdout
+    assert run(*offered(result.stdout, "fit"), "-o", "m.mmg").exit_code == 0
+
+
+def test_a_diagnosis_of_numbers_compares_planes_with_kernels(run: Run, houses: Path) -> None:
+    result = run("diagnose", houses.name)
+    assert "Verdict: non-linear" in result.stdout
+    assert run(*offered(result.stdout, "fit"), "-o", "m.mmg").exit_code == 0
+    assert offered(result.stdout, "search") == ["search", "houses.csv", "--model", "svr"]
+
+
+@pytest.mark.parametrize(
+    ("slope", "curve", "verdict"), [(3, 0, "linear"), (0, 0, "no signal"), (0, 3, "non-linear")]
+)
+def test_verdicts_on_numbers(
+    run: Run, tmp_path: Path, slope: float, curve: float, verdict: str
+) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, 150)
+    y = slope * x + curve * x**2 + rng.normal(size=150)
+    np.savetxt(
+        tmp_path / "n.csv", np.column_stack([x, y]), delimiter=",", header="x,y", comments=""
+    )
+    assert f"Verdict: {verdict}\n" in run("diagnose", "n.csv").stdout
+
+
+def test_separation_has_a_witness_either_way(run: Run, bare: Path, rings: Path) -> None:
+    yes, no = run("separate", bare.name), run("separate", rings.name)
+    assert "are separable, with margin" in yes.stdout
+    assert "the plane" in yes.stdout
+    assert "are not separable" in no.stdout
+    assert re.search(r"witness +lines \d+, ", no.stdout)
+
+
+def test_certificates_are_computed_anew(run: Run, people: Path) -> None:
+    run("fit", people.name, "-o", "m.mmg")
+    result = run("certify", "m.mmg", people.name)
+    assert result.exit_code == 0, result.output
+    assert "holds           yes, to 0.0001" in result.stdout
+    assert run("certify", "m.mmg", people.name, "--tol", "1e-30").exit_code == 3
+
+
+def test_certify_wants_the_rows_of_the_fit(run: Run, people: Path) -> None:
+    run("fit", people.name, "-o", "m.mmg", "--test", "0.25", "--seed", "2")
+    refused = run("certify", "m.mmg", people.name)
+    assert refused.exit_code == 1
+    assert "--test and --seed" in refused.stderr
+    assert run("certify", "m.mmg", people.name, "--test", "0.25", "--seed", "2").exit_code == 0
+
+
+def test_text_models_go_round_and_are_certified(run: Run, rings: Path) -> None:
+    run("fit", rings.name, "-o", "m.mmg", "--scale", "none", "--C", "2")
+    assert "LIBSVM" in run("convert", "m.mmg", "m.model").stdout
+    result = run("predict", "m.model", rings.name)
+    assert result.stdout == run("predict", "m.mmg", rings.name).stdout
+    assert "LIBSVM model" in result.stderr
+    certified = run("certify", "m.model", rings.name, "-C", "2")
+    assert certified.exit_code == 0, certified.output
+    assert run("certify", "m.mmg", rings.name, "-C", "2").exit_code == 2
+    run("fit", rings.name, "-o", "l.mmg", "--scale", "none", "--model", "linear-svc")
+    assert "LIBLINEAR" in run("convert", "l.mmg", "l.model").stdout
+    assert "LinearSVC" in run("inspect", "l.model").stdout
+    assert "training rows" not in run("inspect", "m.model").stdout
+
+
+def test_text_models_hold_no_preparation(run: Run, rings: Path) -> None:
+    run("fit", rings.name, "-o", "m.mmg", "--scale", "standard")
+    result = run("convert", "m.mmg", "m.model")
+    assert result.exit_code == 1
+    assert "--scale none" in result.stderr
+    assert not Path("m.model").exists()
+
+
+def test_onnx_holds_all_steps(run: Run, rings: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    run("fit", rings.name, "-o", "m.mmg", "--scale", "standard")
+    assert run("convert", "m.mmg", "m.onnx").exit_code == 0
+    onnx.checker.check_model(onnx.load("m.onnx"))
+
+
+def test_data_is_converted_and_comes_back(run: Run, rings: Path) -> None:
+    assert run("convert", rings.name, "rings.csv").exit_code == 0
+    assert run("convert", "rings.csv", "back.svm").exit_code == 0
+    first, back = (mm.data.read_labelled(name) for name in (rings, "back.svm"))
+    np.testing.assert_array_equal(first.X.toarray(), back.X.toarray())
+    np.testing.assert_array_equal(first.y, back.y)
+
+
+def test_paths_are_tables(run: Run, rings: Path) -> None:
+    result = run("path", rings.name, "--C", "0.1:10:3", "-o", "path.csv")
+    assert result.exit_code == 0, result.output
+    assert "every solution" in result.stdout
+    table = np.genfromtxt("path.csv", delimiter=",", names=True)
+    assert table["C"].tolist() == [0.1, 1.0, 10.0]
+    assert (np.diff(table["margin"]) <= 0).all()
+    assert run("path", rings.name, "--model", "nu-svc").exit_code == 2
+
+
+@pytest.mark.parametrize("method", ["standard", "minmax", "maxabs"])
+def test_scaled_columns_and_their_restoration(run: Run, people: Path, method: str) -> None:
+    saved = run("scale", people.name, "-o", "a.csv", "--method", method, "--save", "s.json")
+    assert saved.exit_code == 0, saved.output
+    assert run("scale", people.name, "-o", "b.csv", "--restore", "s.json").exit_code == 0
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+    rows = mm.data.read_labelled("a.csv", "risk")
+    assert rows.feature_names is not None
+    age = rows.X[:, rows.feature_names.index("age")].astype(float)
+    size = {"standard": np.nanstd(age), "minmax": np.nanmax(age) - np.nanmin(age)}
+    assert size.get(method, np.nanmax(abs(age))) == pytest.approx(1.0)
+    assert "Oslo" in Path("a.csv").read_text(encoding="utf-8")
+
+
+def test_sparse_rows_are_scaled_as_others_were(run: Run, rings: Path) -> None:
+    run("scale", rings.name, "-o", "a.svm", "--save", "s.json")
+    run("scale", rings.name, "-o", "b.svm", "--restore", "s.json")
+    assert Path("a.svm").read_bytes() == Path("b.svm").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "nonsense",
+        "[]",
+        "{}",
+        '{"schema": 1}',
+        '{"schema": 1, "method": "standard", "columns": [0, 9], "centre": [0, 0], "size": [1, 1], '
+        '"layout": {"kind": "svmlight", "task": null, "n_features": 2, "zero_based": false}}',
+        '{"schema": 1, "method": "standard", "columns": [0], "centre": [0], "size": [0], '
+        '"layout": {"kind": "svmlight", "task": null, "n_features": 2, "zero_based": false}}',
+        '{"schema": 1, "method": "standard", "columns": [0], "centre": [0], "size": [1], '
+        '"layout": {"kind": "svmlight", "task": null, "n_features": 2, "zero_based": false}}',
+    ],
+)
+def test_tampered_scalings_are_refused(run: Run, rings: Path, content: str) -> None:
+    Path("s.json").write_text(content)
+    result = run("scale", rings.name, "-o", "a.svm", "--restore", "s.json")
+    assert result.exit_code == 1
+    assert "s.json" in result.stderr
+    assert not Path("a.svm").exists()
+
+
+def test_scale_refuses_what_it_cannot_write(run: Run, people: Path) -> None:
+    words = run("scale", people.name, "-o", "a.svm")
+    assert words.exit_code == 1
+    assert "write CSV" in words.stderr
+    assert run("scale", people.name, "-o", "a.xyz").exit_code == 2
+    both = run("scale", people.name, "-o", "a.csv", "--restore", "s", "--save", "t")
+    assert both.exit_code == 2
+
+
+def test_a_report_gets_lines_columns_and_the_rows_held_back(
+    run: Run, people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+
+    def report(model: Any, X: Any, y: Any, path: str, **named: Any) -> Path:
+        given.update(named, rows_trained=len(y))
+        return Path(path)
+
+    run("fit", people.name, "-o", "m.mmg", "--test", "0.3")
+    monkeypatch.setattr(mm, "report", report)
+    result = run("report", "m.mmg", people.name, "--test", "0.3", "-o", "my page.html")
+    assert result.exit_code == 0, result.output
+    assert given["rows_trained"] == 84
+    assert len(given["X_test"]) == 36
+    assert given["label_name"] == "risk"
+    assert set(given["feature_names"]) == {"age", "city", "joined"}
+    assert {*given["rows"], *given["rows_test"]} == set(range(2, 122))
