@@ -67,7 +67,8 @@ class Calibration:
     n_classes : int
         How many classes there are.
     source : str
-        How the scores that they were fitted to were found: "span", "leave-one-out" or "5 folds".
+        How the scores that they were fitted to were found: "span", "leave-one-out" or "5 folds";
+        or "LIBSVM file", which does not say so.
     """
 
     slope: Floats
