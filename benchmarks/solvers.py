@@ -47,7 +47,9 @@ class Tool:
 
     def refusal(self, dataset: Dataset, objective: Objective) -> str | None:
         """Say why it cannot take part, if so."""
-        missing = importlib.util.find_spec(self.module.partition(".")[0]) is None
+        # Two packages have a module ``liblinear``.
+        known = importlib.util.find_spec(self.module.partition(".")[0]) is not None
+        missing = not known or package_version(self.package) is None
         return f"{self.package} is not installed" if missing else self.unfit(dataset, objective)
 
     def rows(self, dataset: Dataset) -> Any:

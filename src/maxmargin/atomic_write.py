@@ -33,7 +33,8 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[Path], Any])
         else:
             _replace(target, write)
     except OSError as impossible:
-        if impossible.filename is None or str(impossible.filename).endswith(_ENDING):
+        unnamed = impossible.filename is None or str(impossible.filename).endswith(_ENDING)
+        if unnamed and impossible.errno is not None:
             impossible.filename, impossible.filename2 = str(path), None
         raise
 
