@@ -1,6 +1,7 @@
 """The classes that a file may name: ours, and steps of scikit-learn; no others are looked for."""
 
 import enum
+import inspect
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -12,6 +13,11 @@ from maxmargin.files.sklearn_steps import STEPS
 _ENUMS = ("Status", "KernelPCAStatus")
 # What an object knows of the process it is in, rather than of the model.
 _LEFT_OUT = ("_stop_words_id",)
+_WITHOUT_EFFECT: dict[str, dict[str, tuple[Any, ...]]] = {
+    "ColumnTransformer": {"force_int_remainder_cols": (True, False, "deprecated")},  # until 1.8
+    "MaxAbsScaler": {"clip": (False,)},  # from 1.8 on
+}
+_STEP_NAMES = frozenset(f"sklearn.{name}" for name in STEPS)
 
 
 @cache
@@ -70,5 +76,24 @@ def make(kind: type, state: dict[str, Any]) -> Any:
             raise ValueError(f"{kind.__name__} needs {', '.join(fields)}")
         return tuple.__new__(kind, [state[field] for field in fields])
     made = object.__new__(kind)
-    vars(made).update(state)
+    vars(made).update(_translated(kind, state) if name_of(kind) in _STEP_NAMES else state)
     return made
+
+
+def _translated(kind: type, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a step of another scikit-learn as this one would have it, if it can be.
+
+    A parameter that it did not have yet changes nothing by its default; nor do those of
+    ``_WITHOUT_EFFECT`` with these values. What else is different is refused when it is checked.
+    """
+    known = inspect.signature(kind).parameters
+    neutral = _WITHOUT_EFFECT.get(kind.__name__, {})
+    kept = {
+        name: value
+        for name, value in state.items()
+        if name in known or not (type(value) in (bool, str) and value in neutral.get(name, ()))
+    }
+    if kind.__name__ == "SimpleImputer" and "_fit_dtype" in state:
+        kept.setdefault("_fill_dtype", state["_fit_dtype"])  # one and the same until 1.7
+    missing = {name: each.default for name, each in known.items() if name not in kept}
+    return {**missing, **kept}

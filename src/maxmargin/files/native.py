@@ -219,7 +219,8 @@ def load_described(path: str | os.PathLike[str]) -> Described:
         ``model``, ``layout`` (a ``maxmargin.data.Layout`` or None) and ``header``: the format's
         version, the versions of the libraries that wrote the file, and its digest.
     """
-    path, header = Path(path), {}
+    path = Path(path)
+    header: dict[str, Any] = {}
     try:
         document, tensors, header = _read(path)
         decoder = Decoder(tensors)
