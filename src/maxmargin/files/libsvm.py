@@ -548,7 +548,7 @@ def save_libsvm(model: Any, path: AnyPath) -> None:
     ``svm-predict`` then gives the labels of ``predict``, and decision values are equal but for
     rounding: all numbers have 17 digits. Among more than two classes, LIBSVM gives a row for which
     several classes have most votes to the first of them, and so does the file; ``SVC`` and
-    ``NuSVC`` compare sums of scores then. Such rows are rare (up to 4 of 1,000 in tests on satimage,
+    ``NuSVC`` compare sums of scores then. Such rows are rare (up to 4 of 1,000 on satimage,
     pendigits and usps), but they may get another label.
 
     Parameters
