@@ -579,3 +579,10 @@ assert found.mean_[-1] == 7.0 and len(found.scale_) == n
 """
     subprocess.run([sys.executable, "-c", code], check=True)
     assert (tmp_path / "big.mmg").stat().st_size > 2**31
+
+
+def test_a_layout_comes_back(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("a,kind,y\n1.5,x,no\n2,y,yes\n3,x,yes\n0,y,no\n")
+    layout = mm.data.read_labelled(tmp_path / "data.csv").layout
+    save(mm.SVC().fit(X, Y), tmp_path / "m.mmg", layout=layout)
+    assert load_described(tmp_path / "m.mmg").layout == layout
