@@ -18,14 +18,15 @@ from maxmargin.cli.training import certificate_to_json
 LOOSE = 1e-3  # for text models, which do not say how precisely they were solved
 
 EXAMPLE = """
-$ maxmargin certify iris.mmg iris.csv
+$ maxmargin certify iris.mmg iris.csv --test 0.3
 model           iris.mmg: SVC, a maxmargin model
-rows            150
-objective       58.017221 (primal)
-lower bound     58.015895 (dual): no choice of weights gets below it
-gap             0.0013 (relative 2.3e-05, rounding 4e-14)
+rows            105
+objective       101.3964 (primal)
+lower bound     101.3964 (dual): no choice of weights gets below it
+gap             1.99e-13 (relative 2e-15, plus rounding of at most 2e-12)
 holds           yes, to 0.0001
-$ maxmargin certify heart.model heart_scale --C 1
+in words        The objective 101.3964 is within 1.9e-10 (relative 1.9e-12) of the best possible.
+$ maxmargin certify heart.model heart_scale.svm --C 1
 """
 
 

@@ -20,9 +20,9 @@ _ENDINGS = {".mmg": "native", ".onnx": "onnx"}
 
 EXAMPLE = """
 $ maxmargin convert heart_scale.svm heart.csv
+heart.csv is written.
 $ maxmargin convert heart.mmg heart.model
 heart.model is a LIBSVM model: svm-predict reads it.
-$ maxmargin convert heart.model heart.onnx
 """
 
 

@@ -9,18 +9,16 @@ from maxmargin.cli.models import make_machine, option_words, write_command, writ
 from maxmargin.cli.output import Exit, Output, command, in_options
 
 EXAMPLE = """
-$ maxmargin diagnose rings.csv
-data            rings.csv: CSV, no header
-rows × columns  600 × 2
-classes         -1: 300, 1: 300
-task            classification
-
-Verdict: non-linearly separable
-Why: kernels predict better than planes beyond noise …
-Use: SVC(gamma=2.0): …
+$ maxmargin diagnose iris.csv
+…
+Verdict: almost linearly separable
+Why: exactly 1 of 150 rows (0.67%) must be given up before planes can separate the rest; …
+Use: LinearSVC(C=2.2, multi_class='ovo'): no other method is better than a plane beyond noise; …
 
 To fit it:
-  maxmargin fit rings.csv --model svc --gamma 2.0 --scale none
+  maxmargin fit iris.csv --model linear-svc --C 2.2 --multi-class ovo --scale none
+To search for better parameters:
+  maxmargin search iris.csv --model linear-svc --multi-class ovo --scale none
 """
 
 

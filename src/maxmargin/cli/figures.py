@@ -78,7 +78,8 @@ def score_remembered(remembered: Any, y: Any, name: str) -> Score:
     θ₋ⱼ is the score without group j of g; the squared error is (g − 1)/g Σⱼ (θ₋ⱼ − θ̄)².
     """
     n, scorer = len(y), get_scorer(name)
-    groups = np.random.default_rng(0).permutation(n) % GROUPS
+    g = min(GROUPS, n)
+    groups = np.random.default_rng(0).permutation(n) % g
     every = np.arange(n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # classes without rows in a group
@@ -89,11 +90,11 @@ def score_remembered(remembered: Any, y: Any, name: str) -> Score:
                 f"--scoring {name} needs probabilities or scores that the model does not have; "
                 "maxmargin fit --probability makes probabilities."
             ) from missing
-        if n <= GROUPS:
+        if n < 3:
             return Score(name, value, np.nan, n)
-        without = [every[groups != j] for j in range(GROUPS)]
+        without = [every[groups != j] for j in range(g)]
         left = np.array([scorer(remembered, rows, y[rows]) for rows in without])
-    error = np.sqrt((GROUPS - 1) / GROUPS * np.sum((left - left.mean()) ** 2))
+    error = np.sqrt((g - 1) / g * np.sum((left - left.mean()) ** 2))
     return Score(name, value, float(error), n)
 
 

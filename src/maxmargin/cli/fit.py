@@ -25,11 +25,15 @@ SCORED_ROWS = 20_000  # of the training rows, since they need not be scored exac
 
 EXAMPLE = """
 $ maxmargin fit iris.csv --C 10 --test 0.3 -o iris.mmg
-data            iris.csv: CSV, label column 'class'
-…
-certificate     The objective 58.0 is within 0.0013 (relative 2.3e-05) of the best possible.
-training rows   105: accuracy 98.10% ± 1.34%, balanced accuracy 98.10% ± 1.33%
-test rows       45: accuracy 95.56% ± 3.07%, balanced accuracy 95.56% ± 3.07%
+data            iris.csv: table with commas, with a header, label column 'class'
+rows × columns  150 × 4
+classes         setosa: 50, versicolor: 50, virginica: 50
+task            classification: the label has words
+model           SVC(C=10.0) after StandardScaler()
+stopped         After 5 iterations (block_smo): the duality gap is below --tol.
+certificate     The objective 101.3964 is within 1.9e-10 (relative 1.9e-12) of the best possible.
+training rows   105: accuracy 96.19% ± 1.84%, balanced accuracy 96.19% ± 1.85%
+test rows       45: accuracy 97.78% ± 2.22%, balanced accuracy 97.78% ± 2.27%
 saved           iris.mmg
 """
 

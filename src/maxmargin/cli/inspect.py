@@ -15,11 +15,10 @@ $ maxmargin inspect iris.mmg
 file            iris.mmg: maxmargin model, format 1
 steps           StandardScaler() → SVC(C=10.0)
 classes         setosa, versicolor, virginica
-kernel          RBF(gamma=0.25)
-support         32 of 150 training rows
-certificate     The objective 58.0 is within 0.0013 (relative 2.3e-05) of the best possible.
+kernel          RBF(gamma=0.25000000000000017)
+support         32 support vectors of 105 training rows
 columns         sepal length, sepal width, petal length, petal width; label class
-versions        maxmargin 0.1.0, numpy 2.4.1, scikit-learn 1.8.0
+…
 """
 
 

@@ -108,13 +108,13 @@ class Output:
             grid.add_row(*map(Text, line))
         self._print(Padding(grid, (0, 0, 0, indent)))
 
-    def _print(self, table: Any) -> None:
-        """Print a table; in a pipe without the spaces that fill its columns."""
+    def _print(self, shown: Any) -> None:
+        """Print a table or text; in a pipe without spaces at the end of lines."""
         if self.console.is_terminal:
-            self.console.print(table)
+            self.console.print(shown)
             return
         with self.console.capture() as captured:
-            self.console.print(table)
+            self.console.print(shown)
         lines = captured.get().splitlines()
         self.console.file.write("".join(f"{line.rstrip()}\n" for line in lines))
 
@@ -123,7 +123,7 @@ class Output:
         if not self.as_json:
             from rich.text import Text
 
-            self.console.print(Text(sentence, style=style))
+            self._print(Text(sentence, style=style))
 
     def command_line(self, line: str) -> None:
         """Print a command line as it is, without breaks, so that it can be copied."""

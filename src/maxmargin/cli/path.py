@@ -12,11 +12,14 @@ from maxmargin.cli.search import Grid, without
 from maxmargin.cli.training import make_pipeline
 
 EXAMPLE = """
-$ maxmargin path rings.csv --model svc --C 0.01:100:5
+$ maxmargin path iris.csv --model linear-svc --C 0.01:100:5
 …
-    C  margin    slack  support vectors  errors      gap
- 0.01   0.152  381.229              420       0  2.1e-05
+   C     margin    slack  support vectors  errors          gap
+0.01    1.43508  166.677              253      68  1.09388e-14
+ 0.1   0.612671  115.225              164      44  1.83103e-14
+   1    0.28317  95.4792              119      44  2.81782e-14
 …
+certified       every solution
 """
 
 

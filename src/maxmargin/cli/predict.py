@@ -32,8 +32,12 @@ AHEAD = 4  # blocks that are read before they are needed
 EXAMPLE = """
 $ maxmargin predict iris.mmg new.csv
 setosa
-virginica
-$ maxmargin predict iris.mmg new.csv --proba -o probabilities.csv
+setosa
+setosa
+$ maxmargin predict iris.mmg new.csv --decision
+setosa,versicolor,virginica
+2.2302324617975215,0.9324226241939354,-0.22143130267708225
+…
 """
 
 

@@ -20,9 +20,9 @@ SCHEMA = 1
 METHODS = ("standard", "minmax", "maxabs")
 
 EXAMPLE = """
-$ maxmargin scale train.csv -o train-scaled.csv --save scaling.json
-saved           train-scaled.csv: 150 rows, 4 columns scaled (standard)
-$ maxmargin scale test.csv -o test-scaled.csv --restore scaling.json
+$ maxmargin scale iris.csv -o scaled.csv --save scaling.json
+saved           scaled.csv: 150 rows, 4 columns scaled (standard)
+$ maxmargin scale new.csv -o new-scaled.csv --restore scaling.json
 """
 
 

@@ -13,15 +13,16 @@ from maxmargin.cli.inputs import (
 from maxmargin.cli.output import Exit, Output, command
 
 EXAMPLE = """
-$ maxmargin score iris.mmg iris-test.csv
-model           iris.mmg: SVC
-rows            45
-accuracy        95.56% ± 3.10%
-balanced accuracy  95.56% ± 3.10%
+$ maxmargin score iris.mmg iris.csv --test 0.3
+model              iris.mmg: SVC, a maxmargin model
+rows               45
+accuracy           97.78% ± 2.22%
+balanced accuracy  97.78% ± 2.27%
 
-class       rows  precision  recall  f1
-setosa        15          1       1   1
-…
+class       rows  precision    recall        F1
+setosa        15          1         1         1
+versicolor    15          1  0.933333  0.965517
+virginica     15     0.9375         1  0.967742
 """
 
 

@@ -13,8 +13,11 @@ EXAMPLE = """
 $ maxmargin separate iris.csv
 …
 answer          Not all classes are separable: 6 rows show that convex hulls meet.
-setosa and versicolor      yes, margin 0.8208
-…
+witness         lines 79, 85, 108, 125, 135, 150, whose weighted means meet exactly
+classes                   separable
+setosa and versicolor     yes, margin 0.8176
+setosa and virginica      yes, margin 1.567
+versicolor and virginica  no
 """
 
 
