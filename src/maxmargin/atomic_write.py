@@ -6,6 +6,7 @@ process that was killed is removed by the next one that writes the same file.
 """
 
 import contextlib
+import hashlib
 import os
 import platform
 import re
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 _ENDING = ".part"
-_NAME_LENGTH = 100  # of the file's name in that of the draft, which has to be short enough
+_NAME_LENGTH = 100  # bytes of the file's name in that of the draft, which has to be short enough
 
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> None:
@@ -68,7 +69,12 @@ def _flush(path: Path) -> None:
 def _draft_start(path: Path) -> str:
     """Return how the names of drafts start: processes are numbered by each machine for itself."""
     host = re.sub(r"\W", "_", platform.node())[:40]
-    return f".{path.name[:_NAME_LENGTH]}.{host}-"
+    name = path.name
+    if len(os.fsencode(name)) > _NAME_LENGTH:
+        # Names that begin alike have different drafts: one may be written while the other is.
+        digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+        name = f"{os.fsencode(name)[: _NAME_LENGTH - 20].decode(errors='ignore')}~{digest}"
+    return f".{name}.{host}-"
 
 
 def _remove_drafts(path: Path) -> None:

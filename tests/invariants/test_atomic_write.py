@@ -43,6 +43,20 @@ def test_an_error_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["model.mmg"]
 
 
+def test_names_that_are_as_long_as_may_be(tmp_path: Path) -> None:
+    """One is written while another that begins alike is: their drafts are different files."""
+    for long in ("x" * 250, "🙂" * 62, "ü" * 120):
+        path, other = tmp_path / f"{long}.a", tmp_path / f"{long}.b"
+
+        def fill_both(draft: Path, other: Path = other) -> None:
+            draft.write_bytes(OLD)
+            write_atomically(other, fill)
+
+        write_atomically(path, fill_both)
+        assert (path.read_bytes(), other.read_bytes()) == (OLD, NEW)
+    assert len(os.listdir(tmp_path)) == 6
+
+
 @POSIX
 def test_keeps_permissions_and_links(tmp_path: Path) -> None:
     (tmp_path / "shelf").mkdir()
