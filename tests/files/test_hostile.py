@@ -956,6 +956,11 @@ def components_of_others(opened: Unsealed) -> None:
     opened.state["n_components_"] = 5
 
 
+@tamper("native/kernel-pca", "columns")
+def components_of_more_columns(opened: Unsealed) -> None:
+    opened.state["n_features_in_"] = 3
+
+
 @tamper("native/fourier", "frequencies")
 def frequencies_missing(opened: Unsealed) -> None:
     put(opened, "frequencies_", get(opened, "frequencies_")[:, :1])
@@ -970,6 +975,26 @@ def monomials_of_columns_that_are_not_there(opened: Unsealed) -> None:
 def draws_of_another_width(opened: Unsealed) -> None:
     name = opened.state["_posteriors"][0]["state"]["draws"]["array"]
     opened.tensors[name] = opened.tensors[name][..., :-1].copy()
+
+
+@tamper("native/monomials", "gamma")
+def monomials_without_a_number(opened: Unsealed) -> None:
+    opened.state["kernel_"]["state"]["gamma"] = "scale"
+
+
+@tamper("native/monomials", "monomials")
+def monomials_of_another_kernel(opened: Unsealed) -> None:
+    opened.state["kernel_"]["state"]["coef0"] = 0.0
+
+
+@tamper("native/linear-3", "planes")
+def planes_of_another_scheme(opened: Unsealed) -> None:
+    opened.state["_scheme"] = "ovo"
+
+
+@tamper("native/structured", "cost")
+def structured_costs_of_other_classes(opened: Unsealed) -> None:
+    opened.state["model_"]["state"]["cost"] = [1.0, 2.0]
 
 
 # ------------------------------------------------------------------- native: steps before a model
@@ -1137,6 +1162,31 @@ def weights_of_words_of_nan(opened: Unsealed) -> None:
 @tamper("native/texts", "pattern|token")
 def words_by_a_pattern_that_is_none(opened: Unsealed) -> None:
     step(opened, 0)["token_pattern"] = "(("
+
+
+@tamper("native/texts", "ngram_range")
+def words_of_no_number(opened: Unsealed) -> None:
+    step(opened, 0)["ngram_range"] = {"tuple": [1, "9"]}
+
+
+@tamper("native/texts", "dtype")
+def words_of_another_type(opened: Unsealed) -> None:
+    step(opened, 0)["dtype"] = "object"
+
+
+@tamper("native/nystroem", "_type")
+def landmarks_of_another_type(opened: Unsealed) -> None:
+    step(opened, 0)["_type"] = "object"
+
+
+@tamper("native/scaled", "transforms nothing")
+def steps_out_of_order(opened: Unsealed) -> None:
+    opened.state["steps"].reverse()
+
+
+@tamper("native/columns", "_fill_dtype")
+def imputer_without_a_type(opened: Unsealed) -> None:
+    del part(opened, 0)[1]["state"]["steps"][0]["tuple"][1]["state"]["_fill_dtype"]
 
 
 @tamper("native/texts", "input|file")

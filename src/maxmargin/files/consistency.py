@@ -582,6 +582,9 @@ def _kernel_pca(model: Any, sizes: Sizes) -> None:
         kernel, rows = projection.kernel_, projection.support_vectors_.shape[0]
         _check_columns(kernel, sizes["n_features"])
         _require(kernel.takes_gram or rows == len(projection.base), "its rows are not all there")
+        wide, width = projection.support_vectors_.shape[1], sizes["n_features"]
+        same = kernel.takes_gram or wide == width
+        _require(same, f"its support vectors have {wide} columns, but rows have {width}")
         _require(kernel.takes_gram or projection.columns is None, "its columns are odd")
         _require(not kernel.takes_objects, "its kernel takes objects")
         known = kernel.psd is True and not kernel.takes_gram
