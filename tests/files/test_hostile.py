@@ -1184,9 +1184,9 @@ def steps_out_of_order(opened: Unsealed) -> None:
     opened.state["steps"].reverse()
 
 
-@tamper("native/columns", "_fill_dtype")
-def imputer_without_a_type(opened: Unsealed) -> None:
-    del part(opened, 0)[1]["state"]["steps"][0]["tuple"][1]["state"]["_fill_dtype"]
+@tamper("native/columns", "_dtype is no type")
+def imputer_of_another_type(opened: Unsealed) -> None:
+    part(opened, 0)[1]["state"]["steps"][0]["tuple"][1]["state"]["_fill_dtype"] = "object"
 
 
 @tamper("native/texts", "input|file")

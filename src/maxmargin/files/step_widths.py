@@ -174,10 +174,6 @@ def _imputer(model: Any, sizes: Sizes) -> None:
     _require(asked == bool(model.add_indicator), "its indicator is not what add_indicator says")
     types = [vars(model)[name] for name in ("_fit_dtype", "_fill_dtype") if name in vars(model)]
     _require(all(isinstance(each, np.dtype) for each in types), "_fit_dtype is no type")
-    # Versions of scikit-learn differ in whether an imputer has this one.
-    used = inspect.unwrap(type(model).transform).__code__.co_names
-    lacks = "_fill_dtype" in used and "_fill_dtype" not in vars(model)
-    _require(not lacks, "it lacks '_fill_dtype', which this version of scikit-learn needs")
 
 
 def _one_hot(model: Any, sizes: Sizes) -> None:
