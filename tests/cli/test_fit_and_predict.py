@@ -278,6 +278,15 @@ def test_bad_data_is_a_sentence(run: Run, tmp_path: Path, content: str | None, w
     assert words in result.stderr
 
 
+def test_whole_numbers_that_may_be_either_are_asked_about(run: Run, tmp_path: Path) -> None:
+    rows = [f"{k / 7:.3f},{k % 40}" for k in range(120)]
+    (tmp_path / "counts.csv").write_text("\n".join(["x,label", *rows]))
+    asked = run("fit", "counts.csv")
+    assert asked.exit_code == 2
+    assert "--task regression if they are measurements" in asked.stderr
+    assert "regression" in run("fit", "counts.csv", "--task", "regression").stdout
+
+
 def test_models_that_cannot_be_read_are_sentences(run: Run, rings: Path) -> None:
     Path("broken.mmg").write_bytes(b"\0" * 100)
     for name, words in [

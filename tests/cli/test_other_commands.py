@@ -131,6 +131,26 @@ def test_text_models_hold_no_preparation(run: Run, rings: Path) -> None:
     assert not Path("m.model").exists()
 
 
+def test_text_models_have_no_certificate_to_keep(run: Run, rings: Path) -> None:
+    run("fit", rings.name, "-o", "m.mmg", "--scale", "none")
+    run("convert", "m.mmg", "m.model")
+    result = run("convert", "m.model", "back.mmg")
+    assert result.exit_code == 1
+    assert "has no certificate" in result.stderr
+    assert not Path("back.mmg").exists()
+
+
+def test_outlier_detectors_have_no_labels_to_score(run: Run, people: Path) -> None:
+    assert (
+        run("fit", people.name, "--model", "one-class", "--test", "0.3", "-o", "m.mmg").exit_code
+        == 0
+    )
+    assert run("certify", "m.mmg", people.name, "--test", "0.3").exit_code == 0
+    result = run("score", "m.mmg", people.name)
+    assert result.exit_code == 1
+    assert "outliers" in result.stderr
+
+
 def test_onnx_holds_all_steps(run: Run, rings: Path) -> None:
     onnx = pytest.importorskip("onnx")
     run("fit", rings.name, "-o", "m.mmg", "--scale", "standard")

@@ -62,7 +62,8 @@ def diagnose(
     line = write_fit(dataset, options if options is not None else ["--model", "auto"])
     searched = write_search(dataset, options or [])
     output.text()
-    output.text("To fit it:" if own else "That is scikit-learn's; to fit the best of maxmargin's:")
+    others = "That is a model of scikit-learn. To fit the best of maxmargin's own all the same:"
+    output.text("To fit it:" if own else others)
     output.command_line(line)
     if searched:
         output.text("To search for better parameters:")

@@ -4,7 +4,14 @@ from typing import Any
 
 import click
 
-from maxmargin.cli.inputs import Dataset, data_options, read_data, refuse_labels, split_rows
+from maxmargin.cli.inputs import (
+    OUTLIERS,
+    Dataset,
+    data_options,
+    read_data,
+    refuse_labels,
+    split_rows,
+)
 from maxmargin.cli.models import DETECTORS, find_task, make_machine, model_options
 from maxmargin.cli.output import Exit, Output, command
 from maxmargin.cli.training import (
@@ -97,7 +104,8 @@ def fit(
     )  # fmt: skip
     if model not in DETECTORS:
         refuse_labels(dataset)
-    train, test = split_rows(dataset.y, dataset.task, test_fraction, options["seed"])
+    kind = OUTLIERS if model in DETECTORS else dataset.task
+    train, test = split_rows(dataset.y, kind, test_fraction, options["seed"])
     part = dataset.taken(train)
     pipeline, why = make_model(part, model, scale, options)
     chosen = [("chosen", why)] if why else []

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import click
 
-from maxmargin.cli.models import TASKS, steps_of
+from maxmargin.cli.models import DETECTORS, TASKS, steps_of
 from maxmargin.cli.output import Output
 
 STDIN = "-"
+OUTLIERS = "outlier detection"
 FORMATS = ("csv", "tsv", "json", "jsonl", "arff", "parquet", "svmlight")
 MANY_CLASSES = 10
 FEW_ROWS = 10  # of each label on average: whole numbers may then be classes or measurements
@@ -276,6 +277,8 @@ class SavedModel(NamedTuple):
     @property
     def task(self) -> str:
         """What the model is for."""
+        if type(self.machine).__name__ in DETECTORS.values():
+            return OUTLIERS
         return "classification" if hasattr(self.model, "classes_") else "regression"
 
     @property

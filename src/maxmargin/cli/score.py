@@ -3,6 +3,7 @@
 import click
 
 from maxmargin.cli.inputs import (
+    OUTLIERS,
     held_back_options,
     model_argument,
     read_like_training,
@@ -66,6 +67,11 @@ def score(
 
     check_scoring(scoring)
     saved = read_model(model, model_format)
+    if saved.task == OUTLIERS:
+        raise click.ClickException(
+            f"{model} detects outliers, and learnt no labels; maxmargin predict writes 1 "
+            "for rows inside and -1 for outliers."
+        )
     names = scoring or DEFAULTS[saved.task]
     rows = read_like_training(output, saved, data, zero_based)
     if test_fraction is not None:
