@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from maxmargin.files import load, save
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
-    from maxmargin.model_selection import SVCSearchCV, compare_gp, regularization_path
     from maxmargin.reports import report
     from maxmargin.separability import Separation, separate
 
