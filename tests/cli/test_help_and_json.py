@@ -118,6 +118,10 @@ def jobs(rings: Path) -> Jobs:
             ["search", rings.name, "--C", "1,10", "--gamma", "1"],
             data | {"scoring", "best", "candidates", "certificate", "fit", "saved"},
         ),
+        "try": (
+            ["try", rings.name, "--time", "1", "--no-report"],
+            data | {"verdict", "model", "certificate", "scores", "saved"},
+        ),
         "predict": (["predict", "m.mmg", rings.name], {"rows", "columns", "predictions"}),
         "score": (
             ["score", "m.mmg", rings.name],

@@ -35,6 +35,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from maxmargin.atomic_write import write_atomically
 from maxmargin.cli.inputs import MANY_CLASSES, describe_rows, load_labelled
 from maxmargin.cli.output import PIPE_WIDTH, use_replacements
+from maxmargin.cli.training import certificate_of, certificate_to_json
 from maxmargin.clock import Clock
 from maxmargin.data import Labelled
 from maxmargin.data.columns import resembles_measurement
@@ -71,6 +72,8 @@ class Trial:
     seed: int
     report: str | None = None
     no_report: bool = False
+    zero_based: bool = False
+    as_json: bool = False
 
 
 class TrialRows(NamedTuple):
@@ -84,10 +87,13 @@ class TrialRows(NamedTuple):
     numbers_test: Any
 
 
-def run(trial: Trial) -> None:
-    """Do the whole job; bad input ends in a sentence, not a traceback."""
+def run(trial: Trial) -> dict[str, Any]:
+    """Do the whole job; bad input ends in a sentence, not a traceback.
+
+    Return what the JSON object says of it.
+    """
     try:
-        _TrialRun(trial).run()
+        return _TrialRun(trial).run()
     except MemoryError as too_large:
         raise click.ClickException(
             f"not enough memory for this data ({too_large or 'no details'}); "
@@ -105,11 +111,11 @@ class _TrialRun:
     def __init__(self, trial: Trial) -> None:
         use_replacements(sys.stdout)  # a terminal without × still gets the numbers
         self.trial = trial
-        self.console = Console(highlight=False)
+        self.console = Console(highlight=False, quiet=trial.as_json)
         if not self.console.is_terminal:
             self.console.width = PIPE_WIDTH
 
-    def run(self) -> None:
+    def run(self) -> dict[str, Any]:
         """Read, diagnose, search, fit, score, certify and report."""
         trial = self.trial
         if trial.report and not Path(trial.report).resolve().parent.is_dir():
@@ -140,13 +146,36 @@ class _TrialRun:
         self._print_figures(context)
         self._print_heading("Certificate")
         machine = _steps(whole)[-1]
-        nothing = f"None: {type(machine).__name__} does not prove how good its fit is."
-        self._print(str(getattr(machine, "certificate_", nothing)))
+        self._print(certificate_of(machine))
+        written: list[Path] = []
         if not trial.no_report:
             self._print_heading("Report")
             with self.console.status("drawing …"):
-                message = _write_report(context, data, trial, self.diagnosis)
+                message, written = _write_report(context, data, trial, self.diagnosis)
             self._print(message)
+        return self._to_json(data, context, written)
+
+    def _to_json(self, data: Labelled, context: "Context", written: list[Path]) -> dict[str, Any]:
+        from maxmargin.inspection.code import describe
+        from maxmargin.reports.quality import quality_of
+
+        model, machine = context.model, context.machine
+        parts = zip(("test", "training"), context.parts, strict=True)
+        found = {name: quality_of(part, machine).figures() for name, part in parts}
+        certificate = getattr(machine, "certificate_", None)
+        return {
+            "data": {
+                "source": _title(data, self.trial), "format": data.format,
+                "rows": data.X.shape[0], "columns": data.X.shape[1], "label": data.label_name,
+                "task": "classification", "remarks": data.remarks,
+            },
+            "verdict": self.diagnosis.verdict,
+            "model": describe(model),
+            "certificate": certificate_to_json(certificate, getattr(machine, "tol", None)),
+            "scores": {name: {each.name: each.value for each in figures}
+                       for name, figures in found.items()},
+            "saved": written,
+        }  # fmt: skip
 
     def _print_heading(self, heading: str) -> None:
         self.console.print(f"\n[bold]{heading}[/bold]")
@@ -382,7 +411,7 @@ def load_rows(trial: Trial) -> Labelled:
         kind = "breast cancer, scikit-learn's"
         rows = np.arange(len(names))
         return Labelled(bundled.data, names, features, "diagnosis", kind, rows, "row")
-    found: Labelled = load_labelled(trial.file, trial.label)
+    found: Labelled = load_labelled(trial.file, trial.label, zero_based=trial.zero_based)
     return found
 
 
@@ -522,8 +551,10 @@ def _make_context(
     )
 
 
-def _write_report(context: "Context", data: Labelled, trial: Trial, diagnosis: Any) -> str:
-    """Write the report, and the model beside it; return a sentence on where they are.
+def _write_report(
+    context: "Context", data: Labelled, trial: Trial, diagnosis: Any
+) -> tuple[str, list[Path]]:
+    """Write the report, and the model beside it; return a sentence on where they are, and both.
 
     By default no file is replaced.
     """
@@ -532,16 +563,16 @@ def _write_report(context: "Context", data: Labelled, trial: Trial, diagnosis: A
     try:
         path = Path(trial.report) if trial.report else find_free_path(Path())
         write_page(path, context, diagnosis, script=_write_script(context, data, trial))
-        message = _save_model(path, context.model, data, trial)
+        message, place = _save_model(path, context.model, data, trial)
     except OSError as impossible:
         if trial.report:
             raise
-        return f"Not written here ({impossible}): choose a place with --report PATH."
-    return f"{path} has all this and more: open it in a browser. {message}"
+        return f"Not written here ({impossible}): choose a place with --report PATH.", []
+    return f"{path} has all this and more: open it in a browser. {message}", [path, place]
 
 
-def _save_model(path: Path, model: Any, data: Labelled, trial: Trial) -> str:
-    """Save the model beside the report; return a sentence on how to use it.
+def _save_model(path: Path, model: Any, data: Labelled, trial: Trial) -> tuple[str, Path]:
+    """Save the model beside the report; return a sentence on how to use it, and where it is.
 
     A network from the diagnosis is no model that a native file holds, and is pickled.
     """
@@ -559,11 +590,12 @@ def _save_model(path: Path, model: Any, data: Labelled, trial: Trial) -> str:
         return (
             f"{place} is the fitted model, a pickle, since {_name(model)} is not maxmargin's: "
             f"joblib.load reads it, and its predict takes rows as {source} gives them."
-        )
+        ), place
     if trial.file is None:
-        return f"{place} is the fitted model: mm.load reads it."
+        return f"{place} is the fitted model: mm.load reads it.", place
     predict = shlex.join(["maxmargin", "predict", str(place), "FILE"])
-    return f"{place} is the fitted model: {predict} predicts new rows, and mm.load reads it."
+    message = f"{place} is the fitted model: {predict} predicts new rows, and mm.load reads it."
+    return message, place
 
 
 def find_free_path(folder: Path) -> Path:

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from maxmargin.cli.output import Command, Exit
+from maxmargin.cli.inputs import zero_based_option
+from maxmargin.cli.output import Exit, Output, command
 
 EXAMPLE = """
 $ maxmargin try iris.csv --time 10
@@ -20,9 +21,8 @@ Report
 """
 
 
-@click.command(
+@command(
     "try",
-    cls=Command,
     example=EXAMPLE,
     exits=(Exit.DONE, Exit.ERROR, Exit.USAGE, Exit.INTERRUPTED),
     see_also=("diagnose", "search", "fit", "report"),
@@ -34,6 +34,7 @@ Report
     help="Label column of a table: its name, or its number from 1. "
     "Default: the one named label, target, class or y, else the last.",
 )
+@zero_based_option
 @click.option(
     "--test",
     "test_fraction",
@@ -62,14 +63,14 @@ Report
     "Default: maxmargin-report.html here, with -2, -3, … where that exists.",
 )
 @click.option("--no-report", is_flag=True, help="Write no report and no model.")
-def try_command(file: str | None, label: str | None, **options: Any) -> None:
+def try_command(output: Output, file: str | None, label: str | None, **options: Any) -> Exit:
     """Diagnose labelled data, take what is recommended, search around it, fit it, certify it.
 
     All of it, with pictures, goes into one HTML file that needs no network.
 
-    FILE is svmlight (LIBSVM) text, a table (CSV, TSV, separated by spaces, ARFF) or JSON, also with
-    .xz, .gz or .bz2 at the end of its name. Columns may have words, dates and missing values.
-    Without FILE, scikit-learn's breast cancer data is used.
+    FILE is svmlight (LIBSVM) text, a table (CSV, TSV, separated by spaces, ARFF, Parquet) or JSON,
+    also with .xz, .gz or .bz2 at the end of its name. Columns may have words, dates and missing
+    values. Without FILE, scikit-learn's breast cancer data is used.
     """
     from maxmargin.cli.trial import Trial, run
 
@@ -77,7 +78,8 @@ def try_command(file: str | None, label: str | None, **options: Any) -> None:
         raise click.UsageError("--label names a column of FILE, and there is no FILE.")
     if options["report"] and options["no_report"]:
         raise click.UsageError("--report and --no-report exclude each other.")
-    run(Trial(file=file, label=label, **options))
+    trial = Trial(file=file, label=label, as_json=output.as_json, **options)
+    return output.finish(**run(trial))
 
 
 @click.command("warm-up", hidden=True)
