@@ -44,7 +44,7 @@ class Opened:
 
     def set_array(self, name: str, value: Any, node: dict[str, Any] | None = None) -> None:
         """Replace an attribute that is an array by another one."""
-        new = f"{len(self.tensors) + 1000}"
+        new = str(1 + max(map(int, self.tensors)))
         state = self.state if node is None else node
         old, state[name] = state[name], {"array": new}
         self.tensors[new] = np.asarray(value)

@@ -37,9 +37,9 @@ class Spec(NamedTuple):
 
 
 @cache
-def _schema(name: str) -> dict[str, tuple[bool, tuple[Spec, ...]]]:
+def _schema(name: str, was_read: bool) -> dict[str, tuple[bool, tuple[Spec, ...]]]:
     """Return by attribute whether it must be there, and what it may be."""
-    lines = filter(None, map(str.strip, schema_of(name).splitlines()))
+    lines = filter(None, map(str.strip, schema_of(name, was_read).splitlines()))
     split = (line.partition(":")[::2] for line in lines)
     return {name.rstrip("?"): (not name.endswith("?"), _specs(text)) for name, text in split}
 
@@ -144,7 +144,7 @@ class _Walk:
         """Check an instance of a known class."""
         where = f"{place}{type(value).__name__}"
         state, parameters = state_of(value), _parameters(type(value))
-        schema = _schema(name_of(type(value)) or "")
+        schema = _schema(name_of(type(value)) or "", "origin_" in state)
         fitted = [name for name, (must, _) in schema.items() if must]
         unfitted = place and is_unfitted(value)
         if unfitted:  # as a ColumnTransformer keeps what it was given; who needs it fitted asks
@@ -244,6 +244,16 @@ def _with_numbers(kernel: Any) -> Any:
     return kernel
 
 
+def _with_costs(model: Any) -> Any:
+    """Replace what files of LIBSVM and LIBLINEAR do not say, which is None in a model of theirs."""
+    defaults = inspect.signature(type(model)).parameters
+    model = copy.copy(model)
+    for name in ("C", "epsilon", "nu"):
+        if name in defaults and getattr(model, name) is None:
+            setattr(model, name, defaults[name].default)
+    return model
+
+
 # What checks the parameters of a class by itself, in the order they are looked for.
 _OWN_CHECKS = ("check_parameters", "_check_parameters")
 
@@ -254,10 +264,12 @@ def _check_parameters(value: Any, where: str) -> None:
         own = "_validate_params"
     if own is None:
         return
+    if isinstance(value, Kernel):
+        value = _with_numbers(copy.deepcopy(value))
+    elif hasattr(value, "origin_"):
+        value = _with_costs(value)
     try:
-        methodcaller(own)(
-            _with_numbers(copy.deepcopy(value)) if isinstance(value, Kernel) else value
-        )
+        methodcaller(own)(value)
     except Exception as refused:
         raise ValueError(f"{where}: {refused}") from None
 

@@ -22,7 +22,19 @@ from maxmargin.certificates import Certificate
 from maxmargin.estimators.feature_maps.polynomial import count_monomials
 from maxmargin.estimators.reductions import lay_out
 from maxmargin.files.step_widths import STEP_RULES
-from maxmargin.kernels import Columns, Kernel, Linear, Polynomial, Power
+from maxmargin.files.text_models import ORIGINS, fit_to_compute
+from maxmargin.kernels import (
+    RBF,
+    Columns,
+    Constant,
+    Kernel,
+    Linear,
+    Polynomial,
+    Power,
+    Precomputed,
+    Sigmoid,
+)
+from maxmargin.problems.problem import Status
 
 Sizes = dict[str, int]
 
@@ -31,11 +43,17 @@ _ALIKE = 1e-6  # relative: two ways to the same dual value
 _MOST_WORK = 3e8  # pairs of support vectors times columns, beyond which no dual value is computed
 _ROUGHLY = 1e-3  # relative: numbers that may be of float32, or of a matrix that is nearly singular
 _MOST_DEGREE = 10_000
+_SIX_DIGITS = 5.1e-6  # relative: what is lost if numbers are written with 6 digits, as few do
+_LIBSVM_KERNELS = (Linear, Polynomial, RBF, Sigmoid, Precomputed, Constant)  # the last: if γ = 0
 
 
 def look_closer(value: Any, sizes: Sizes) -> None:
     """Raise ValueError if attributes contradict each other."""
-    for rule in _RULES.get(type(value).__name__, ()):
+    was_read = hasattr(value, "origin_")
+    same = (getattr(value, "status_", None) is Status.READ) == was_read
+    _require(same, "its status is not that of a model that was fitted, or was read")
+    rules = _READ_RULES if was_read else _RULES
+    for rule in rules.get(type(value).__name__, ()):
         rule(value, sizes)
     if isinstance(value, Kernel):
         _check_degrees(value)
@@ -359,6 +377,9 @@ def _calibrated(model: Any, sizes: Sizes) -> None:
     if "_pairs" in vars(model):
         planes = len(vars(model)["_pairs"])
     _require(len(found.classes) == planes, f"its calibration is not of {planes} planes")
+    # LIBSVM may find that large scores make a class less likely.
+    rising = hasattr(model, "origin_") or (found.slope >= 0).all()
+    _require(rising, "a slope of its calibration is negative")
 
 
 # ------------------------------------------------------------------- linear machines
@@ -665,6 +686,66 @@ def _pair_count(ready: Any) -> int:
     return len(pairs)
 
 
+# ------------------------------------------------------------------- models of LIBSVM and LIBLINEAR
+
+
+def _read_from_file(model: Any, sizes: Sizes) -> None:
+    """Check what a model says that was read from a file of LIBSVM or LIBLINEAR."""
+    _require(model.origin_ in ORIGINS, f"origin_ is {model.origin_!r:.40}")
+    _require(model.solver_ == model.origin_, "its solver is not where it comes from")
+    for name in ("intercept_", "coef_", "dual_coef_", "support_vectors_"):
+        numbers = vars(model).get(name, 0.0)
+        numbers = numbers.data if sp.issparse(numbers) else numbers
+        _require(fit_to_compute(np.asarray(numbers)), f"{name} has a number that is too large")
+    if "classes_" in vars(model):
+        ranked = vars(model).get("_tie_order") is not None
+        _require(ranked == (sizes["classes"] > 2), "its classes have no order, or should not")
+
+
+def _read_expansion(model: Any, sizes: Sizes) -> None:
+    """Check duals as the reader of LIBSVM files does: their signs, and their sums.
+
+    Nothing bounds their sizes: rows may have had weights, which C is multiplied with.
+    """
+    state, name = vars(model), type(model).__name__
+    _require(type(model.kernel_) in _LIBSVM_KERNELS, "LIBSVM has no such kernel")
+    _require((state["_scales"] == 1).all(), "its scales are not 1")
+    if not model.kernel_.takes_gram:
+        order = np.arange(sizes["sv"])
+        same = np.array_equal(model.support_, order) and sizes["n_rows"] == sizes["sv"]
+        _require(same, "support_ does not number its support vectors")
+    beta, duals = model.dual_coef_, state["_duals"]
+    edges = np.vstack([np.maximum(beta, 0.0), np.minimum(beta, 0.0)]) if name == "NuSVR" else beta
+    _require(np.array_equal(edges, duals), "dual_coef_ does not come from its duals")
+    by_plane = _by_plane(model, beta)
+    _require(len(by_plane) == sizes["planes"], f"duals are not of {sizes['planes']} planes")
+    if name == "OneClassSVM":
+        _require((beta >= 0).all(), "a dual is negative")
+        return _require(beta.any() or not beta.size, "all its duals are 0")
+    if "classes_" in state:
+        signs = lay_out(sizes["classes"], "ovo").sign[_labels(model)].T
+        own = _by_plane(model, signs * beta)
+        if name == "NuSVC":  # divided by ρ, which an indefinite kernel may make negative
+            own = own * np.where(own.sum(axis=1) < 0, -1.0, 1.0)[:, np.newaxis]
+        _require((own >= 0).all(), "a dual has a sign that its class does not have")
+    allowed = _SIX_DIGITS * np.abs(by_plane).sum(axis=1)
+    off = np.abs(by_plane.sum(axis=1)) > allowed
+    return _require(not off.any(), "its duals do not add up to 0")
+
+
+def _read_linear_classes(model: Any, sizes: Sizes) -> None:
+    """Check that each class has its plane; of two, the second is positive."""
+    classes, pairs = sizes["classes"], vars(model)["_pairs"]
+    _require(classes >= 2, "there is one class only")
+    expected = [(1, 0)] if classes == 2 else [(k, -1) for k in range(classes)]
+    _require(pairs == expected, f"its planes are not those of {classes} classes")
+    _require(sizes["planes"] == len(pairs), f"{classes} classes need {len(pairs)} planes")
+
+
+def _one_plane(model: Any, sizes: Sizes) -> None:
+    _require(sizes["planes"] == 1, "it has more than one intercept")
+
+
 _MACHINE = (_kernel_of_rows, _support, _kernel_machine, _intercepts)
 _RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
     "Certificate": (_certificate,),
@@ -696,4 +777,14 @@ _RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
     "StructuredSVC": (_structured,),
     "StructuredPerceptron": (_structured,),
     **STEP_RULES,
+}
+_READ_EXPANSION = (_read_from_file, _kernel_of_rows, _support, _read_expansion)
+_READ_RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
+    "SVC": (_planes, *_READ_EXPANSION, _calibrated),
+    "NuSVC": (_planes, *_READ_EXPANSION, _calibrated),
+    "SVR": (_one_plane, *_READ_EXPANSION),
+    "NuSVR": (_one_plane, *_READ_EXPANSION),
+    "OneClassSVM": (_one_plane, *_READ_EXPANSION),
+    "LinearSVC": (_read_from_file, _read_linear_classes),
+    "LinearSVR": (_read_from_file, _one_plane),
 }

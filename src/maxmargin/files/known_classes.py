@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from maxmargin.estimators.trusted_types import MODULES
-from maxmargin.files.schemas import OURS
+from maxmargin.files.schemas import OURS, READ
 from maxmargin.files.sklearn_steps import STEPS
 
 _ENUMS = ("Status", "KernelPCAStatus")
@@ -53,10 +53,15 @@ def class_of(name: Any) -> type:
     return _classes()[name]
 
 
-def schema_of(name: str) -> str:
-    """Return the lines of the schema of a known class, by its name in files."""
-    origin, _, name = name.partition(".")
-    return OURS[name] if origin == "maxmargin" else STEPS[name][1]
+def schema_of(name: str, was_read: bool) -> str:
+    """Return the lines of the schema of a known class, by its name in files.
+
+    ``was_read``: for models that LIBSVM or LIBLINEAR have fitted, if the class has such models.
+    """
+    library, _, name = name.partition(".")
+    if library != "maxmargin":
+        return STEPS[name][1]
+    return READ[name] if was_read and name in READ else OURS[name]
 
 
 def state_of(value: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import LinearSVC, LinearSVR, OneClassSVM
 from maxmargin.files.text_models import (
+    LIBLINEAR,
     NUMBER,
     AnyPath,
     Header,
@@ -36,17 +37,16 @@ from maxmargin.files.text_models import (
     NumberedLabels,
     fit_to_compute,
     number_labels,
-    read_labels,
+    read_text,
     shown,
+    state_of_origin,
     to_floats,
     write_model,
 )
 from maxmargin.inspection.model_view import view_model
 from maxmargin.kernels import Linear
-from maxmargin.problems.problem import Status
 from maxmargin.validation.parameters import check_choice, check_cost, check_number
 
-ORIGIN = "LIBLINEAR file"
 _KEYS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
 _CLASSIFIERS: dict[str, dict[str, Any]] = {
     "L2R_L1LOSS_SVC_DUAL": {"loss": "hinge"},
@@ -123,10 +123,7 @@ def load_liblinear(
     True
     """
     given = {"C": C, "class_weight": class_weight, "epsilon": epsilon, "nu": nu}
-    with open(path, "rb") as file:
-        text = ModelText(path, file)
-        parsed = _parse(text)
-        labels = None if parsed.labels is None else read_labels(text, parsed.labels)
+    _, parsed, labels = read_text(path, _parse)
     constant = parsed.bias > 0  # a constant column of zeros is none
     fit: dict[str, Any] = {
         "intercept": intercept if constant else "none",
@@ -144,9 +141,7 @@ def load_liblinear(
         model = OneClassSVM(kernel="linear")
         _adopt_one_class(model, parsed, parsed.rho)
     check_choice(LinearSVC(intercept=intercept), "intercept", ("penalized", "free"))
-    model.n_features_in_ = max(len(parsed.weights), 1)
-    model.origin_ = model.solver_ = ORIGIN
-    model.status_, model.stop_reason_ = Status.READ, f"{ORIGIN}: {Status.READ.value}."
+    vars(model).update(state_of_origin(LIBLINEAR), n_features_in_=len(parsed.weights))
     _set_costs(model, given)
     return model
 
@@ -196,6 +191,8 @@ def _parse(text: ModelText) -> Parsed:
         intercept, weights = bias * weights[-1], weights[:-1]
     if not fit_to_compute(intercept):
         raise header.error("bias", "times its weight it is too large")
+    # A model has at least one column, be it unused.
+    weights = weights if len(weights) else np.zeros((1, planes))
     return Parsed(solver, labels, bias, rho, weights, intercept)
 
 
@@ -251,11 +248,11 @@ def _adopt_one_class(model: Any, parsed: Parsed, rho: float) -> None:
     vars(model).update(
         kernel_=Linear(),
         support_=np.arange(1),
-        support_vectors_=w if w.shape[1] else np.zeros((1, 1)),
+        support_vectors_=w,
         n_support_=np.ones(1, dtype=np.int32),
         dual_coef_=np.ones((1, 1)),
         intercept_=np.array([0.0 - np.nextafter(rho, np.inf)]),
-        shape_fit_=(1, max(w.shape[1], 1)),
+        shape_fit_=w.shape,
         _scales=np.ones(1),
         _solved=np.arange(1),
         _duals=np.ones((1, 1)),

@@ -29,6 +29,7 @@ from maxmargin.estimators.kernel_input import named_kernel
 from maxmargin.estimators.probabilities import Calibration
 from maxmargin.estimators.reductions import Pairs, lay_out
 from maxmargin.files.text_models import (
+    LIBSVM,
     NUMBER,
     AnyPath,
     Header,
@@ -36,17 +37,16 @@ from maxmargin.files.text_models import (
     column_of,
     fit_to_compute,
     number_labels,
-    read_labels,
+    read_text,
     shown,
+    state_of_origin,
     to_floats,
     write_model,
 )
 from maxmargin.inspection.model_view import view_model
 from maxmargin.kernels import RBF, Constant, Linear, Polynomial, Precomputed, Sigmoid
-from maxmargin.problems.problem import Status
 from maxmargin.validation.parameters import check_cost, check_number
 
-ORIGIN = "LIBSVM file"
 _LARGEST_INDEX = 2**31 - 1
 _LARGEST_DEGREE = 1000  # whose powers of nearly all numbers are 0 or infinite
 _DRIFT = 1e-9  # part of Σ|coef| that may be missing from Σ coef = 0 after many steps of LIBSVM
@@ -133,19 +133,10 @@ def load_libsvm(
     True
     """
     given = {"C": C, "class_weight": class_weight, "epsilon": epsilon, "nu": nu}
-    with open(path, "rb") as file:
-        text = ModelText(path, file)
-        parsed = _parse(text)
-        labels = None if parsed.labels is None else read_labels(text, parsed.labels)
+    text, parsed, labels = read_text(path, _parse)
     model = _MODELS[parsed.svm_type](**parsed.kernel_parameters)
     state = vars(model)
-    state.update(
-        origin_=ORIGIN,
-        status_=Status.READ,
-        solver_=ORIGIN,
-        stop_reason_=f"{ORIGIN}: {Status.READ.value}.",
-        kernel_=named_kernel(model),
-    )
+    state.update(state_of_origin(LIBSVM), kernel_=named_kernel(model))
     if labels is None:
         state.update(_plane(parsed))
     else:
@@ -460,7 +451,7 @@ def _planes_of_classes(parsed: Parsed, labels: npt.NDArray[Any]) -> dict[str, An
         A, B = (values[found] for values in parsed.probabilities)
         state["probability"] = True
         state["calibration_"] = Calibration(
-            0.0 - A, np.where(same, 0.0 - B, B), tuple(pairs), n_classes, ORIGIN
+            0.0 - A, np.where(same, 0.0 - B, B), tuple(pairs), n_classes, LIBSVM
         )
     return state
 

@@ -14,6 +14,9 @@ Parameters are left out where the class checks its own. A name with "?" may be m
 with a dot within one object; "_" is any number. Floats are finite, unless "inf" or "nan" says what
 else they may be; ">=0" and the like are limits; "<n" bounds indices; "unique" and "increasing" are
 about all entries; an integer that is "=n" says how large n is.
+
+``OURS`` is for models that were fitted. One with an ``origin_`` was read from a file of LIBSVM or
+LIBLINEAR, has no certificate, and is described in ``READ``: none is of both kinds.
 """
 
 _FIRST = """
@@ -205,7 +208,7 @@ OURS: dict[str, str] = {
         beaten: tuple of int
         """,
     "Calibration": """
-        slope: float64[.slopes] >=0
+        slope: float64[.slopes]
         offset: float64[.offsets]
         classes: tuple of pair >=-1 <classes
         n_classes: int =classes
@@ -448,4 +451,52 @@ OURS: dict[str, str] = {
         """,
     # ------------------------------------------------------------ kernels
     **dict.fromkeys(_KERNELS, ""),
+}
+
+# ------------------------------------------------------------ read from LIBSVM or LIBLINEAR files
+
+_READ = f"""{_FIRST}
+origin_: word
+status_: Status
+solver_: word
+stop_reason_: word
+intercept_: float64[planes]
+"""
+_READ_EXPANSION = f"""{_READ}
+shape_fit_: shape[n_rows,n_features]
+kernel_: kernel
+_scales: float64[planes] >0
+_solved: int64[planes] increasing <planes
+support_: int64[sv] unique <n_rows
+_duals: float64[dual_sides,sv]
+dual_coef_: float64[sides,sv]
+support_vectors_: rows[vectors,_]
+n_support_: int32[counted] >=0
+"""
+_READ_CLASSIFIER = f"""{_READ_EXPANSION}{_CLASSES}
+class_weight_: float64[classes] >0
+_scheme: word ovo
+_tie_order: int64[classes] unique <classes | None
+calibration_?: Calibration
+"""
+_READ_REGRESSOR = f"""{_READ_EXPANSION}
+laplace_scale_?: number >=0
+"""
+READ: dict[str, str] = {
+    "SVC": _READ_CLASSIFIER,
+    "NuSVC": _READ_CLASSIFIER,
+    "SVR": _READ_REGRESSOR,
+    "NuSVR": _READ_REGRESSOR,
+    "OneClassSVM": f"""{_READ_EXPANSION}
+        density_marks_?: float64[10]
+        """,
+    "LinearSVC": f"""{_READ}{_CLASSES}
+        coef_: float64[planes,n_features]
+        _scheme: word ovr crammer_singer
+        _pairs: list of pair >=-1 <classes
+        _tie_order?: int64[classes] unique <classes
+        """,
+    "LinearSVR": f"""{_READ}
+        coef_: float64[n_features]
+        """,
 }

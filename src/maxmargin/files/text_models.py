@@ -28,8 +28,10 @@ import numpy.typing as npt
 from maxmargin._typing import Floats, Ints
 from maxmargin.atomic_write import write_atomically
 from maxmargin.errors import ModelFileError, did_you_mean
+from maxmargin.problems.problem import Status
 
 AnyPath = str | os.PathLike[str]
+LIBSVM, LIBLINEAR = ORIGINS = ("LIBSVM file", "LIBLINEAR file")
 
 NUMBER = rb"[+-]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d{1,6}+)?+"
 _SPACES = rb"[ \t]++"
@@ -93,6 +95,26 @@ def end(message: str) -> str:
 def shown(text: bytes) -> str:
     """Return some bytes of a file as they may stand in a message."""
     return repr(text[:40].decode("ascii", "backslashreplace"))
+
+
+def read_text(
+    path: AnyPath, parse: Callable[[ModelText], Any]
+) -> tuple[ModelText, Any, npt.NDArray[Any] | None]:
+    """Return a text that was read, what ``parse`` found in it, and what its labels mean."""
+    with open(path, "rb") as file:
+        text = ModelText(path, file)
+        parsed = parse(text)
+        return text, parsed, None if parsed.labels is None else read_labels(text, parsed.labels)
+
+
+def state_of_origin(origin: str) -> dict[str, Any]:
+    """Return the attributes that say where a model comes from, and that it proves nothing."""
+    return {
+        "origin_": origin,
+        "status_": Status.READ,
+        "solver_": origin,
+        "stop_reason_": f"{origin}: {Status.READ.value}.",
+    }
 
 
 class Header:
