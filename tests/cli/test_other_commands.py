@@ -131,13 +131,23 @@ def test_text_models_hold_no_preparation(run: Run, rings: Path) -> None:
     assert not Path("m.model").exists()
 
 
-def test_text_models_have_no_certificate_to_keep(run: Run, rings: Path) -> None:
-    run("fit", rings.name, "-o", "m.mmg", "--scale", "none")
+def test_text_models_become_files_of_maxmargin(run: Run, rings: Path) -> None:
+    run("fit", rings.name, "-o", "m.mmg", "--scale", "none", "--model", "nu-svc", "--nu", "0.1")
     run("convert", "m.mmg", "m.model")
-    result = run("convert", "m.model", "back.mmg")
-    assert result.exit_code == 1
-    assert "has no certificate" in result.stderr
-    assert not Path("back.mmg").exists()
+    assert run("convert", "m.model", "back.mmg").exit_code == 0
+    shown = run("inspect", "back.mmg").stdout
+    assert "LIBSVM file" in shown
+    assert "training rows" not in shown
+    assert "certificate" not in shown
+    predicted = run("predict", "back.mmg", rings.name).stdout
+    assert predicted == run("predict", "m.model", rings.name).stdout
+    assert "does not hold nu" in run("certify", "back.mmg", rings.name).stderr
+    assert run("certify", "back.mmg", rings.name, "--nu", "0.1").exit_code == 0
+    assert run("convert", "m.model", "back.mmg", "--nu", "0.1").exit_code == 0
+    assert run("certify", "back.mmg", rings.name).exit_code == 0
+    assert run("certify", "back.mmg", rings.name, "--nu", "0.2").exit_code == 2
+    run("convert", "back.mmg", "again.model")
+    assert Path("again.model").read_bytes() == Path("m.model").read_bytes()
 
 
 def test_outlier_detectors_have_no_labels_to_score(run: Run, people: Path) -> None:

@@ -125,4 +125,5 @@ def certify(
 
 def default_tol(saved: SavedModel) -> float:
     """Return the gap that a model was fitted to have."""
-    return float(getattr(saved.machine, "tol", LOOSE)) if saved.format == "native" else LOOSE
+    was_read = hasattr(saved.machine, "origin_")
+    return LOOSE if was_read else float(getattr(saved.machine, "tol", LOOSE))

@@ -45,6 +45,17 @@ heart.model is a LIBSVM model: svm-predict reads it.
 )
 @click.option("--label", metavar="COLUMN", help="Label column, if SOURCE is a table.")
 @zero_based_option
+@click.option(
+    "-C",
+    "--C",
+    "C",
+    type=float,
+    metavar="NUMBER",
+    help="Cost that a text model was trained with, which its file lacks; maxmargin certify needs "
+    "it.",
+)
+@click.option("--epsilon", type=float, metavar="NUMBER", help="Its ε, for regression.")
+@click.option("--nu", type=float, metavar="NUMBER", help="Its ν.")
 def convert(
     output: Output,
     source: str,
@@ -53,20 +64,20 @@ def convert(
     model_format: str | None,
     label: str | None,
     zero_based: bool,
+    **lacking: Any,
 ) -> Exit:
     """Convert a data file, or a model file; endings of names say from what to what.
 
     Data: svmlight text (.svm, .libsvm, .svmlight), CSV, TSV and Parquet, also packed as .gz, .xz or
     .bz2.
 
-    Models: those of maxmargin (.mmg) to LIBSVM, LIBLINEAR and ONNX (.onnx), and text models of
-    LIBSVM and LIBLINEAR to each other and to ONNX. A text model holds the machine alone: columns
-    must be numbers that are scaled already. It has no certificate, so it does not become a file of
-    maxmargin; all commands read it as it is.
+    Models: those of maxmargin (.mmg), LIBSVM and LIBLINEAR, to each other and to ONNX (.onnx). A
+    text model holds the machine alone: columns must be numbers that are scaled already. It has no
+    certificate, and neither has a file of maxmargin that it becomes.
     """
     if not (model_format or target_format or is_model(source)):
         return convert_data(output, source, target, label, zero_based)
-    saved = read_model(source, model_format)
+    saved = read_model(source, model_format, **lacking)
     kind = target_format or choose_format(saved, target)
     save_as(saved, target, kind)
     output.text(f"{target} is a {describe_format(kind)}.")
@@ -105,12 +116,6 @@ def save_as(saved: SavedModel, target: str, kind: str) -> None:
     import maxmargin as mm
 
     if kind == "native":
-        if saved.format != "native" and not hasattr(saved.machine, "certificate_"):
-            raise click.ClickException(
-                f"{saved.path} is a {saved.called} and has no certificate, without which a file of "
-                "maxmargin is not written. Keep the text file, which predict, score, certify and "
-                "inspect read; or fit the data with maxmargin fit."
-            )
         mm.save(saved.model, target, layout=saved.layout)
     elif kind == "onnx":
         from maxmargin.atomic_write import write_atomically

@@ -288,7 +288,10 @@ class SavedModel(NamedTuple):
 
 
 def read_model(path: str, model_format: str | None = None, **lacking: Any) -> SavedModel:
-    """Read a model file; ``lacking`` are parameters that text files do not have, such as C."""
+    """Read a model file; ``lacking`` are parameters that text models do not have, such as C.
+
+    A native file that was converted from a text model may lack them, too.
+    """
     import maxmargin as mm
 
     if not Path(path).is_file():
@@ -296,10 +299,13 @@ def read_model(path: str, model_format: str | None = None, **lacking: Any) -> Sa
     kind = model_format or find_model_format(path)
     given = {name: value for name, value in lacking.items() if value is not None}
     if kind == "native":
-        if given:
-            names = ", ".join(f"--{name}" for name in given)
+        saved = SavedModel(path, kind, *mm.files.load_described(path))
+        known = [name for name in given if getattr(saved.machine, name, 0) is not None]
+        if known:
+            names = ", ".join(f"--{name}" for name in known)
             raise click.UsageError(f"{names}: {path} is a model of maxmargin, and knows these.")
-        return SavedModel(path, kind, *mm.files.load_described(path))
+        saved.machine.set_params(**given)
+        return saved
     load = mm.files.load_libsvm if kind == "libsvm" else mm.files.load_liblinear
     return SavedModel(path, kind, load(path, **given), None, {})
 
@@ -448,7 +454,7 @@ def read_training_rows(
     rows, held_back = every.taken(train), every.taken(test) if len(test) else None
     view = view_model(saved.model)
     count = view.count_training_rows()
-    if saved.format == "native" and not view.is_training(rows.X):
+    if not view.is_training(rows.X):
         fitted = "other rows" if count in (None, len(rows.y)) else f"{count} rows"
         raise click.ClickException(
             f"{saved.path} was fitted to {fitted}, not to these {len(rows.y)} of {source}. Give "

@@ -128,6 +128,4 @@ def count_rows(saved: SavedModel) -> int | None:
     """Return how many rows the model was fitted to, if it knows; text models do not."""
     from maxmargin.inspection.model_view import view_model
 
-    if saved.format != "native":
-        return None
     return view_model(saved.model).count_training_rows()

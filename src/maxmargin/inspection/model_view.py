@@ -51,6 +51,8 @@ class ModelView(NamedTuple):
 
     def count_training_rows(self) -> int | None:
         """Return how many rows the machine was fitted to, or None if it does not know."""
+        if hasattr(self.machine, "origin_"):  # read from a file that does not say so
+            return None
         if hasattr(self.machine, "alpha_"):
             return int(np.shape(self.machine.alpha_)[-1])
         shape = getattr(self.machine, "shape_fit_", None)
@@ -64,7 +66,7 @@ class ModelView(NamedTuple):
         if self.count_training_rows() not in (None, _num_samples(X)):
             return False
         vectors = getattr(self.machine, "support_vectors_", None)
-        if vectors is None or not vectors.shape[0]:
+        if vectors is None or not vectors.shape[0] or hasattr(self.machine, "origin_"):
             return True
         rows = self.transform(take_rows(X, self.machine.support_))
         if sp.issparse(rows) or sp.issparse(vectors):
