@@ -146,6 +146,7 @@ def test_text_models_become_files_of_maxmargin(run: Run, rings: Path) -> None:
     assert run("convert", "m.model", "back.mmg", "--nu", "0.1").exit_code == 0
     assert run("certify", "back.mmg", rings.name).exit_code == 0
     assert run("certify", "back.mmg", rings.name, "--nu", "0.2").exit_code == 2
+    assert "fitted to" not in run("score", "back.mmg", rings.name).stdout
     run("convert", "back.mmg", "again.model")
     assert Path("again.model").read_bytes() == Path("m.model").read_bytes()
 

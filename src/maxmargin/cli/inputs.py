@@ -300,14 +300,24 @@ def read_model(path: str, model_format: str | None = None, **lacking: Any) -> Sa
     given = {name: value for name, value in lacking.items() if value is not None}
     if kind == "native":
         saved = SavedModel(path, kind, *mm.files.load_described(path))
-        known = [name for name in given if getattr(saved.machine, name, 0) is not None]
-        if known:
-            names = ", ".join(f"--{name}" for name in known)
-            raise click.UsageError(f"{names}: {path} is a model of maxmargin, and knows these.")
-        saved.machine.set_params(**given)
-        return saved
+        return with_costs(saved, given)
     load = mm.files.load_libsvm if kind == "libsvm" else mm.files.load_liblinear
     return SavedModel(path, kind, load(path, **given), None, {})
+
+
+def with_costs(saved: SavedModel, given: dict[str, Any]) -> SavedModel:
+    """Set parameters that a native file lacks, as it was converted from a text model."""
+    for name, value in given.items():
+        known = getattr(saved.machine, name, 0)
+        if not hasattr(saved.machine, "origin_"):
+            raise click.UsageError(f"--{name}: {saved.path} is a model of maxmargin, and knows it.")
+        if known not in (None, value):
+            raise click.UsageError(
+                f"--{name} {value:g}: {saved.path} says {known}; convert the text model with "
+                f"--{name} {value:g} for another one."
+            )
+        saved.machine.set_params(**{name: value})
+    return saved
 
 
 def find_model_format(path: str) -> str:
@@ -454,7 +464,7 @@ def read_training_rows(
     rows, held_back = every.taken(train), every.taken(test) if len(test) else None
     view = view_model(saved.model)
     count = view.count_training_rows()
-    if not view.is_training(rows.X):
+    if not hasattr(saved.machine, "origin_") and not view.is_training(rows.X):
         fitted = "other rows" if count in (None, len(rows.y)) else f"{count} rows"
         raise click.ClickException(
             f"{saved.path} was fitted to {fitted}, not to these {len(rows.y)} of {source}. Give "

@@ -61,12 +61,14 @@ class ModelView(NamedTuple):
     def is_training(self, X: Any) -> bool:
         """Return whether X are the rows that the machine was fitted to, as far as it knows them.
 
-        It knows their number, and its support vectors.
+        It knows their number, and its support vectors; nothing if it was read from a text file.
         """
+        if hasattr(self.machine, "origin_"):
+            return False
         if self.count_training_rows() not in (None, _num_samples(X)):
             return False
         vectors = getattr(self.machine, "support_vectors_", None)
-        if vectors is None or not vectors.shape[0] or hasattr(self.machine, "origin_"):
+        if vectors is None or not vectors.shape[0]:
             return True
         rows = self.transform(take_rows(X, self.machine.support_))
         if sp.issparse(rows) or sp.issparse(vectors):
