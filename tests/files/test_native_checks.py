@@ -118,6 +118,17 @@ def test_a_forged_certificate_is_refused(tmp_path: Path) -> None:
             load(opened.close())
 
 
+@pytest.mark.parametrize("name", ["_row_costs", "_row_labels", "certificate_", "_duals"])
+@pytest.mark.parametrize("model", ["svc", "linear-svc"])
+def test_what_others_are_compared_with_cannot_be_left_out(
+    model: str, name: str, tmp_path: Path
+) -> None:
+    opened = copied(model, tmp_path)
+    if opened.state.pop(name, None) is not None:
+        with pytest.raises(mm.ModelFileError, match=f"lacks|{name}"):
+            load(sealed(opened))
+
+
 def test_the_digest_is_what_the_document_says(tmp_path: Path) -> None:
     path = GOLDEN / "svc.mmg"
     with safe_open(path, framework="np") as file:

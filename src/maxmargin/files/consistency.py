@@ -477,7 +477,8 @@ def _linear_classes(model: Any, sizes: Sizes) -> None:
     if "certificate_" in state:
         _require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
         _require("margin_" in state and "n_support_" in state, "it lacks 'margin_'")
-        _require(("_row_costs" in state) == (model.loss == "hinge"), "_row_costs are odd")
+        for name in ("_row_labels", "_row_costs"):
+            _require((name in state) == (model.loss == "hinge"), f"{name} is there, or is missing")
 
 
 def _hard_margin(model: Any, sizes: Sizes) -> None:

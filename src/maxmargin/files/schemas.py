@@ -58,8 +58,6 @@ _given_products?: float64[sv,planes]
 _KERNEL_CLASSIFIER = f"""{_KERNEL_MACHINE}{_CLASSES}
 class_weight_: float64[classes] >=0
 _scheme: word ovo ovr crammer_singer
-_row_labels?: int32[n_rows] >=-1 <classes
-_row_costs?: float64[n_rows] >=0
 calibration_?: Calibration
 """
 _KERNEL_REGRESSOR = f"""{_KERNEL_MACHINE}
@@ -134,7 +132,10 @@ _KERNELS = (
 
 OURS: dict[str, str] = {
     # ------------------------------------------------------------ kernel machines
-    "SVC": _KERNEL_CLASSIFIER,
+    "SVC": f"""{_KERNEL_CLASSIFIER}
+        _row_labels: int32[n_rows] >=-1 <classes
+        _row_costs: float64[n_rows] >=0
+        """,
     "NuSVC": _KERNEL_CLASSIFIER,
     "SVR": _KERNEL_REGRESSOR,
     "QuantileSVR": _KERNEL_REGRESSOR,

@@ -50,7 +50,8 @@ def _refuse_unknown(machine: Any) -> None:
         if getattr(machine, parameter, 0.0) is None:
             raise ValueError(
                 f"This {name} was read from a {machine.origin_}, which does not hold {parameter}, "
-                f"so its objective is unknown: give it, {loader}(path, {parameter}=…)."
+                f"so its objective is unknown: give it, {loader}(path, {parameter}=…) or "
+                f"model.set_params({parameter}=…)."
             )
     if name == "OneClassSVM" and machine.origin_.startswith("LIBLINEAR"):
         raise TypeError(
