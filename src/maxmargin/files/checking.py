@@ -19,10 +19,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from maxmargin.files.known_classes import name_of, schema_of, state_of
+from maxmargin.files.rules import Rule, Sizes
 from maxmargin.files.step_widths import is_unfitted
 from maxmargin.kernels import Kernel
-
-Sizes = dict[str, int]
 
 # ------------------------------------------------------------------- schemas, read
 
@@ -123,7 +122,7 @@ def _is_of(kind: str, value: Any) -> bool:
 # ------------------------------------------------------------------- objects
 
 
-def check_model(model: Any, look_closer: Callable[[Any, Sizes], None], place: str = "") -> Sizes:
+def check_model(model: Any, look_closer: Rule, place: str = "") -> Sizes:
     """Check a model and return its sizes by name; raise ValueError for what is wrong."""
     walk = _Walk(look_closer)
     walk.visit(model, place)
@@ -135,7 +134,7 @@ def check_model(model: Any, look_closer: Callable[[Any, Sizes], None], place: st
 class _Walk:
     """Through an estimator and what it is made of, which shares its sizes."""
 
-    def __init__(self, look_closer: Callable[[Any, Sizes], None]) -> None:
+    def __init__(self, look_closer: Rule) -> None:
         self.look_closer = look_closer
         self.sizes: Sizes = {}
         self.later: list[Callable[[], None]] = []  # what is asked once all sizes are known

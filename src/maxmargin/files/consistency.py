@@ -10,7 +10,6 @@ Rounding is forgiven, as far as the certificate itself says how much there is. R
 the file cannot be asked: the primal value is checked by ``mm.certify`` with the training data.
 """
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +20,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
 from maxmargin.estimators.feature_maps.polynomial import count_monomials
 from maxmargin.estimators.reductions import lay_out
+from maxmargin.files.rules import Rule, Sizes, require
 from maxmargin.files.step_widths import STEP_RULES
 from maxmargin.files.text_models import ORIGINS, fit_to_compute
 from maxmargin.kernels import (
@@ -36,8 +36,6 @@ from maxmargin.kernels import (
 )
 from maxmargin.problems.problem import Status
 
-Sizes = dict[str, int]
-
 _NEAR = 1e-9  # relative: what sums and products of float64 may lose
 _ALIKE = 1e-6  # relative: two ways to the same dual value
 _MOST_WORK = 3e8  # pairs of support vectors times columns, beyond which no dual value is computed
@@ -51,17 +49,12 @@ def look_closer(value: Any, sizes: Sizes) -> None:
     """Raise ValueError if attributes contradict each other."""
     was_read = hasattr(value, "origin_")
     same = (getattr(value, "status_", None) is Status.READ) == was_read
-    _require(same, "its status is not that of a model that was fitted, or was read")
+    require(same, "its status is not that of a model that was fitted, or was read")
     rules = _READ_RULES if was_read else _RULES
     for rule in rules.get(type(value).__name__, ()):
         rule(value, sizes)
     if isinstance(value, Kernel):
         _check_degrees(value)
-
-
-def _require(holds: Any, complaint: str) -> None:
-    if not holds:
-        raise ValueError(complaint)
 
 
 def _close(a: Any, b: Any, relative: float = _NEAR, size: float = 0.0) -> bool:
@@ -79,20 +72,20 @@ def _close(a: Any, b: Any, relative: float = _NEAR, size: float = 0.0) -> bool:
 def _check_degrees(kernel: Kernel) -> None:
     degree = kernel.degree if isinstance(kernel, Polynomial) else 1
     exponent = kernel.exponent if isinstance(kernel, Power) else 1
-    _require(max(degree, exponent) <= _MOST_DEGREE, f"{max(degree, exponent)} is no degree")
+    require(max(degree, exponent) <= _MOST_DEGREE, f"{max(degree, exponent)} is no degree")
 
 
 def _check_columns(kernel: Any, width: int) -> None:
     """Check that kernels of columns name columns that there are."""
     if isinstance(kernel, Columns):
         numbers = np.asarray(kernel.columns)
-        _require(numbers.ndim == 1 and numbers.size, "a kernel of columns has none")
-        _require(numbers.dtype.kind in "iu", "columns are not numbers")
-        _require(kernel.of in (None, width), f"a kernel is for {kernel.of} columns")
+        require(numbers.ndim == 1 and numbers.size, "a kernel of columns has none")
+        require(numbers.dtype.kind in "iu", "columns are not numbers")
+        require(kernel.of in (None, width), f"a kernel is for {kernel.of} columns")
         inside = numbers.min() >= -width and numbers.max() < width
-        _require(inside, f"a kernel is about columns that are not among {width}")
+        require(inside, f"a kernel is about columns that are not among {width}")
         width = len(numbers)
-    _require(getattr(kernel, "gamma", 1.0) not in ("scale", "auto"), "its kernel has no gamma")
+    require(getattr(kernel, "gamma", 1.0) not in ("scale", "auto"), "its kernel has no gamma")
     for each in vars(kernel).values():
         for member in each if isinstance(each, list | tuple) else (each,):
             if isinstance(member, Kernel):
@@ -106,18 +99,18 @@ def _kernel_of_rows(model: Any, sizes: Sizes) -> None:
     """Check that the kernel is for rows of the model, and that there are as many as needed."""
     kernel, needed = model.kernel_, sizes.get("sv", sizes.get("landmarks", 0))
     _check_columns(kernel, sizes["n_features"])
-    _require(needed * sizes["n_features"] < 2**63, "there are more columns than can be counted")
-    _require(not kernel.takes_objects, "its kernel takes objects, which a model file cannot hold")
+    require(needed * sizes["n_features"] < 2**63, "there are more columns than can be counted")
+    require(not kernel.takes_objects, "its kernel takes objects, which a model file cannot hold")
     if kernel.takes_gram:
-        _require(sizes["vectors"] == 0, "a precomputed kernel needs no rows")
+        require(sizes["vectors"] == 0, "a precomputed kernel needs no rows")
         rows = sizes.get("n_rows", sizes["n_features"])
-        _require(rows == sizes["n_features"], "a precomputed kernel is square")
+        require(rows == sizes["n_features"], "a precomputed kernel is square")
     else:
         rows = next(vars(model)[name] for name in _ROWS if name in vars(model))
         wide = rows.shape[1] if len(rows.shape) == 2 else 0
         width = sizes["n_features"]
-        _require(wide == width, f"its support vectors have {wide} columns, but rows have {width}")
-        _require(rows.shape[0] == needed, f"it has {rows.shape[0]} rows, but needs {needed}")
+        require(wide == width, f"its support vectors have {wide} columns, but rows have {width}")
+        require(rows.shape[0] == needed, f"it has {rows.shape[0]} rows, but needs {needed}")
 
 
 # ------------------------------------------------------------------- certificates
@@ -125,17 +118,17 @@ def _kernel_of_rows(model: Any, sizes: Sizes) -> None:
 
 def _certificate(found: Certificate, sizes: Sizes) -> None:
     """Check that a certificate does not contradict itself."""
-    _require(not np.isposinf(found.dual) and not np.isneginf(found.primal), "it is no bound")
-    _require(found.dual > -np.inf or not np.isnan(found.primal), "it is no bound")
+    require(not np.isposinf(found.dual) and not np.isneginf(found.primal), "it is no bound")
+    require(found.dual > -np.inf or not np.isnan(found.primal), "it is no bound")
     if not np.isfinite([found.primal, found.dual]).all():
         return
     slack = (found.rounding + _NEAR) * found.size
-    _require(found.primal >= found.dual - slack, "its upper bound is below its lower bound")
+    require(found.primal >= found.dual - slack, "its upper bound is below its lower bound")
     if found.parts:
         for name in ("primal", "dual"):
             whole, parts = getattr(found, name), [getattr(part, name) for part in found.parts]
             size = float(np.abs(parts).sum())
-            _require(_close(whole, sum(parts), size=size), f"the {name} values do not add up")
+            require(_close(whole, sum(parts), size=size), f"the {name} values do not add up")
 
 
 def _parts(found: Certificate) -> tuple[Certificate, ...]:
@@ -145,12 +138,12 @@ def _parts(found: Certificate) -> tuple[Certificate, ...]:
 def _compare_duals(model: Any, values: Floats, sizes_of_terms: Floats) -> None:
     """Compare dual values of the problems with what the certificate says of them."""
     parts = _parts(model.certificate_)
-    _require(len(parts) == len(values), f"its certificate is of {len(parts)} problems")
+    require(len(parts) == len(values), f"its certificate is of {len(parts)} problems")
     for part, value, size in zip(parts, values, sizes_of_terms, strict=True):
         if np.isfinite([part.dual, part.rounding, part.infeasibility]).all():
             allowed = (_ALIKE + 10 * part.infeasibility) * max(size, abs(part.dual))
             allowed += 2 * part.rounding * part.size
-            _require(
+            require(
                 abs(value - part.dual) <= allowed,
                 f"its certificate says that the dual value is {part.dual:.10g}, but the duals in "
                 f"the file have {value:.10g}",
@@ -163,23 +156,23 @@ def _compare_duals(model: Any, values: Floats, sizes_of_terms: Floats) -> None:
 def _planes(model: Any, sizes: Sizes) -> None:
     """Check that there are as many planes and sides as the classes ask for."""
     classes = sizes["classes"]
-    _require(classes >= 2, "there is one class only")
+    require(classes >= 2, "there is one class only")
     pairs = classes == 2 or vars(model)["_scheme"] == "ovo"
     planes = classes * (classes - 1) // 2 if pairs else classes
-    _require(sizes["planes"] == planes, f"{classes} classes need {planes} planes")
+    require(sizes["planes"] == planes, f"{classes} classes need {planes} planes")
     if "sides" in sizes:
         sides = classes - 1 if pairs else classes
-        _require(sizes["sides"] == sizes["dual_sides"] == sides, f"duals need {sides} sides")
+        require(sizes["sides"] == sizes["dual_sides"] == sides, f"duals need {sides} sides")
 
 
 def _support(model: Any, sizes: Sizes) -> None:
     """Check that support vectors are counted by class, and are of the classes that rows have."""
     counted = sizes.get("classes", 1)
-    _require(len(model.n_support_) == counted, f"n_support_ is not of {counted} classes")
-    _require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
+    require(len(model.n_support_) == counted, f"n_support_ is not of {counted} classes")
+    require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
     if "_row_labels" in vars(model):
         own = vars(model)["_row_labels"][model.support_]
-        _require(np.array_equal(_labels(model), own), "n_support_ is not that of the rows' labels")
+        require(np.array_equal(_labels(model), own), "n_support_ is not that of the rows' labels")
 
 
 def _labels(model: Any) -> Ints:
@@ -206,15 +199,15 @@ def _kernel_machine(model: Any, sizes: Sizes) -> None:
     betas, coefficients = _by_plane(model, duals), _by_plane(model, model.dual_coef_)
     by_row = betas.sum(axis=0, keepdims=True) if type(model).__name__ == "NuSVR" else betas
     divisors = np.where(scales > 0, scales, 1.0)[:, np.newaxis]
-    _require(_close(coefficients * divisors, by_row), "dual_coef_ does not come from its duals")
+    require(_close(coefficients * divisors, by_row), "dual_coef_ does not come from its duals")
     solved = state["_solved"]
     unsolved = np.setdiff1d(np.arange(len(coefficients)), solved)
-    _require(not coefficients[unsolved].any(), "a plane that was not solved for has duals")
+    require(not coefficients[unsolved].any(), "a plane that was not solved for has duals")
     if model.kernel_.takes_gram or (not sizes["sv"] and "_weights" not in state):
-        _require("_given_products" in state, "it lacks '_given_products'")
-    _require(("_weights" in state) == ("_weights_of" in state), "its weights are of no duals")
+        require("_given_products" in state, "it lacks '_given_products'")
+    require(("_weights" in state) == ("_weights_of" in state), "its weights are of no duals")
     parts = _parts(model.certificate_)
-    _require(_is_joint(model) or len(parts) == len(solved), "its certificate is of other problems")
+    require(_is_joint(model) or len(parts) == len(solved), "its certificate is of other problems")
     _boxes(model, betas)
     products = _products(model, sizes, coefficients)
     if products is None:
@@ -270,7 +263,7 @@ def _weights(model: Any, weights: Floats, implied: Floats, size: Floats) -> None
     """Check weights against those that duals imply, which the certificate bounds."""
     if "_weights_of" in vars(model):
         same = np.array_equal(vars(model)["_weights_of"], model.dual_coef_)
-        _require(same, "its weights are not those of dual_coef_")
+        require(same, "its weights are not those of dual_coef_")
     drift = np.full(len(weights), float(model.certificate_.drift))  # the largest of all planes
     length = np.linalg.norm(weights, axis=1)
     if getattr(model, "intercept", "free") == "penalized":
@@ -282,7 +275,7 @@ def _weights(model: Any, weights: Floats, implied: Floats, size: Floats) -> None
     allowed = 2 * drift * np.where(length > 0, length, 1.0) + _ALIKE * length + _NEAR * size
     apart = np.linalg.norm(weights - implied, axis=1)
     same = (apart <= allowed) | ~np.isfinite(drift)
-    _require(same.all(), "its weights are not those that its duals imply")
+    require(same.all(), "its weights are not those that its duals imply")
 
 
 def _linear_terms(model: Any, betas: Floats) -> tuple[Floats, Floats]:
@@ -311,11 +304,11 @@ def _boxes(model: Any, betas: Floats) -> None:
     allowed = (_ALIKE + 2 * min(float(found.infeasibility), 1.0)) * sums + np.finfo(float).tiny
     if getattr(model, "fit_intercept", True) and name != "OneClassSVM" and not _is_joint(model):
         totals = betas.sum(axis=1) if name != "NuSVR" else betas.sum(keepdims=True)[0]
-        _require((np.abs(totals) <= allowed).all(), "its duals do not add up to 0")
+        require((np.abs(totals) <= allowed).all(), "its duals do not add up to 0")
     if name == "OneClassSVM":
         weights = vars(model)["_shares"] * (betas.sum() / float(model.nu))
-        _require((betas >= 0).all(), "a dual is negative")
-        _require((betas[0] <= weights * (1 + _ALIKE) + allowed).all(), "a dual exceeds its bound")
+        require((betas >= 0).all(), "a dual is negative")
+        require((betas[0] <= weights * (1 + _ALIKE) + allowed).all(), "a dual exceeds its bound")
     if not hasattr(model, "classes_"):
         return
     layout, labels = lay_out(len(model.classes_), vars(model)["_scheme"]), _labels(model)
@@ -325,11 +318,11 @@ def _boxes(model: Any, betas: Floats) -> None:
         upper = vars(model)["_row_costs"][model.support_]
     if _is_joint(model):
         own = signs > 0
-        _require((duals <= np.where(own, upper, 0.0) + allowed.max()).all(), "a dual is too large")
-        _require((np.abs(duals.sum(axis=0)) <= allowed.max()).all(), "duals of a row do not add up")
+        require((duals <= np.where(own, upper, 0.0) + allowed.max()).all(), "a dual is too large")
+        require((np.abs(duals.sum(axis=0)) <= allowed.max()).all(), "duals of a row do not add up")
     else:
         inside = (signs * duals >= -allowed.max()) & (signs * duals <= upper + allowed.max())
-        _require(inside.all(), "a dual is outside of its box")
+        require(inside.all(), "a dual is outside of its box")
 
 
 def _intercepts(model: Any, sizes: Sizes) -> None:
@@ -343,14 +336,14 @@ def _intercepts(model: Any, sizes: Sizes) -> None:
         solved = [one for one, _ in state["_pairs"]] if "_pairs" in state else solved
         best = np.array(parts[0].intercepts)
     elif type(model).__name__ in ("NuSVC", "NuSVR"):
-        _require(all(len(part.intercepts) == 2 for part in parts), "its certificate is of others")
+        require(all(len(part.intercepts) == 2 for part in parts), "its certificate is of others")
         scales = state["_scales"][solved]
         best = np.array([sum(part.intercepts) / 2 for part in parts])
         best = best / np.where(scales > 0, scales, 1.0) if len(best) == len(scales) else best
     b = model.intercept_[solved]
     rounding = _ALIKE * max(1.0, float(np.abs(b).max(initial=0.0)))
     same = len(best) == len(b) and (np.abs(best - b) <= rounding).all()
-    _require(same, "its intercepts are not those of its certificate")
+    require(same, "its intercepts are not those of its certificate")
 
 
 # ------------------------------------------------------------------- calibration
@@ -358,15 +351,15 @@ def _intercepts(model: Any, sizes: Sizes) -> None:
 
 def _calibration(found: Any, sizes: Sizes) -> None:
     pairs = found.classes
-    _require(len(pairs) >= 1 and found.n_classes >= 2, "it is of no classes")
+    require(len(pairs) >= 1 and found.n_classes >= 2, "it is of no classes")
     if found.n_classes == 2 or all(other >= 0 for _, other in pairs):
         expected = len(pairs), len(pairs)
     else:
-        _require(all(other < 0 for _, other in pairs), "it mixes pairs with single classes")
+        require(all(other < 0 for _, other in pairs), "it mixes pairs with single classes")
         expected = 1, len(pairs)
     found_sizes = len(found.slope), len(found.offset)
-    _require(found_sizes == expected, f"{len(pairs)} planes have {found_sizes} numbers")
-    _require(len(set(pairs)) == len(pairs), "it has a pair twice")
+    require(found_sizes == expected, f"{len(pairs)} planes have {found_sizes} numbers")
+    require(len(set(pairs)) == len(pairs), "it has a pair twice")
 
 
 def _calibrated(model: Any, sizes: Sizes) -> None:
@@ -376,10 +369,10 @@ def _calibrated(model: Any, sizes: Sizes) -> None:
     planes = sizes.get("solved", sizes["planes"])
     if "_pairs" in vars(model):
         planes = len(vars(model)["_pairs"])
-    _require(len(found.classes) == planes, f"its calibration is not of {planes} planes")
+    require(len(found.classes) == planes, f"its calibration is not of {planes} planes")
     # LIBSVM may find that large scores make a class less likely.
     rising = hasattr(model, "origin_") or (found.slope >= 0).all()
-    _require(rising, "a slope of its calibration is negative")
+    require(rising, "a slope of its calibration is negative")
 
 
 # ------------------------------------------------------------------- linear machines
@@ -395,19 +388,19 @@ def _linear_machine(model: Any, sizes: Sizes) -> None:
             _close(mean[0], w) and _close(mean[1], b, size=1.0)
             for mean, (w, b) in zip(means, planes, strict=True)
         )
-        _require("_signed_duals" in state or same, "its weights are not those of its learners")
+        require("_signed_duals" in state or same, "its weights are not those of its learners")
     if "certificate_" not in state:
-        _require("support_" not in state and "_learners" in state, "it lacks 'certificate_'")
+        require("support_" not in state and "_learners" in state, "it lacks 'certificate_'")
         return
     for name in ("_signed_duals", "_known_duals", "support_", "dual_coef_", "_support_rows",
                  "alpha_", "slack_"):  # fmt: skip
-        _require(name in state, f"it lacks {name!r}")
+        require(name in state, f"it lacks {name!r}")
     rows = model.dual_coef_.shape[0]
-    _require(rows == sizes["planes"], f"dual_coef_ is not of {sizes['planes']} planes")
+    require(rows == sizes["planes"], f"dual_coef_ is not of {sizes['planes']} planes")
     several = len(getattr(model, "classes_", ())) > 2
     spread = np.zeros((rows, sizes["n_rows"]) if several else sizes["n_rows"])
     spread[..., model.support_] = np.abs(model.dual_coef_)
-    _require(np.array_equal(spread, model.alpha_), "alpha_ is not |dual_coef_|")
+    require(np.array_equal(spread, model.alpha_), "alpha_ is not |dual_coef_|")
     _signed(model)
     _linear_weights(model)
 
@@ -416,17 +409,17 @@ def _signed(model: Any) -> None:
     """Check that the duals by problem are those by support vector."""
     lists = vars(model)["_signed_duals"]
     if _is_joint(model):
-        _require(len(lists) == 1 and lists[0].ndim == 2, "its duals are not those of one problem")
+        require(len(lists) == 1 and lists[0].ndim == 2, "its duals are not those of one problem")
         present = [k for k, _ in vars(model)["_pairs"]]
         duals = lists[0].T
-        _require(len(duals) == len(present), "its duals are not those of its classes")
+        require(len(duals) == len(present), "its duals are not those of its classes")
         own = model.dual_coef_[present]
     else:
-        _require(len(lists) == len(model.dual_coef_), "its duals are not those of its planes")
+        require(len(lists) == len(model.dual_coef_), "its duals are not those of its planes")
         duals, own = lists, model.dual_coef_
     for beta, kept in zip(duals, own, strict=True):
         same = beta.ndim == 1 and np.array_equal(np.sort(beta[beta != 0]), np.sort(kept[kept != 0]))
-        _require(same, "its duals are not those of dual_coef_")
+        require(same, "its duals are not those of dual_coef_")
 
 
 def _linear_weights(model: Any) -> None:
@@ -437,7 +430,7 @@ def _linear_weights(model: Any) -> None:
     sums = np.abs(beta).sum(axis=1)
     allowed = (_ALIKE + 2 * min(float(found.infeasibility), 1.0)) * sums
     if free:
-        _require((np.abs(beta.sum(axis=1)) <= allowed).all(), "its duals do not add up to 0")
+        require((np.abs(beta.sum(axis=1)) <= allowed).all(), "its duals do not add up to 0")
     if rows is None or not l2:
         return
     implied, size = _implied(beta, rows)
@@ -449,60 +442,58 @@ def _linear_weights(model: Any) -> None:
         squares = squares + (float(model.intercept_scaling) * beta.sum(axis=1)) ** 2
     _compare_duals(model, sums - squares / 2, sums + squares)
     costs = vars(model)["_row_costs"][model.support_]
-    _require(
-        (np.abs(beta) <= costs * (1 + _NEAR) + allowed.max()).all(), "a dual exceeds its bound"
-    )
+    require((np.abs(beta) <= costs * (1 + _NEAR) + allowed.max()).all(), "a dual exceeds its bound")
 
 
 def _linear_classes(model: Any, sizes: Sizes) -> None:
     """Check which classes are on both sides of each plane."""
     state, classes = vars(model), sizes["classes"]
     pairs = state["_pairs"]
-    _require(classes >= 2, "there is one class only")
-    _require(len(set(pairs)) == len(pairs), "two planes are between the same classes")
+    require(classes >= 2, "there is one class only")
+    require(len(set(pairs)) == len(pairs), "two planes are between the same classes")
     single = classes > 2 and state["_scheme"] != "ovo"
     same = all((other < 0) == single for _, other in pairs)
-    _require(same, f"its planes are not those of {state['_scheme']!r}")
+    require(same, f"its planes are not those of {state['_scheme']!r}")
     if _is_joint(model):
-        _require(sizes["planes"] == classes, f"{classes} classes need {classes} planes")
+        require(sizes["planes"] == classes, f"{classes} classes need {classes} planes")
         w, b = state.get("_joint", (None, None))
         present = [k for k, _ in pairs]
         same = w is not None and b is not None and w.ndim == 2 and b.ndim == 1
         same = same and np.array_equal(model.coef_[present].T, w)
-        _require(same and np.array_equal(model.intercept_[present], b), "its planes are of others")
+        require(same and np.array_equal(model.intercept_[present], b), "its planes are of others")
     else:
-        _require(sizes["planes"] == len(pairs), f"{len(pairs)} pairs of classes need planes")
+        require(sizes["planes"] == len(pairs), f"{len(pairs)} pairs of classes need planes")
         possible = classes * (classes - 1) // 2 if state["_scheme"] == "ovo" else classes
-        _require(len(pairs) <= max(possible, 1), "there are more planes than classes allow")
+        require(len(pairs) <= max(possible, 1), "there are more planes than classes allow")
     if "certificate_" in state:
-        _require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
-        _require("margin_" in state and "n_support_" in state, "it lacks 'margin_'")
+        require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
+        require("margin_" in state and "n_support_" in state, "it lacks 'margin_'")
         for name in ("_row_labels", "_row_costs"):
-            _require((name in state) == (model.loss == "hinge"), f"{name} is there, or is missing")
+            require((name in state) == (model.loss == "hinge"), f"{name} is there, or is missing")
 
 
 def _hard_margin(model: Any, sizes: Sizes) -> None:
     """Check duals of a hard margin, which have no bounds, and the weights they imply."""
     beta, found = model.dual_coef_, model.certificate_
-    _require(len(vars(model)["_subproblems"]) == sizes["planes"], "planes are not of its classes")
-    _require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
+    require(len(vars(model)["_subproblems"]) == sizes["planes"], "planes are not of its classes")
+    require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
     if sizes["classes"] == 2:
         positive = int((beta > 0).sum())
-        _require(model.n_support_[1] == positive, "n_support_ does not count its coefficients")
+        require(model.n_support_[1] == positive, "n_support_ does not count its coefficients")
     spread = (
         np.zeros((len(beta), sizes["n_rows"]))
         if sizes["classes"] > 2
         else np.zeros(sizes["n_rows"])
     )
     spread[..., model.support_] = np.abs(beta)
-    _require(_close(spread, model.alpha_), "alpha_ is not |dual_coef_|")
+    require(_close(spread, model.alpha_), "alpha_ is not |dual_coef_|")
     linear = type(model.kernel_) is Linear
     has = ("_weights" in vars(model)) == ("_weights_of" in vars(model)) == linear
-    _require(has, "its weights are of no duals")
+    require(has, "its weights are of no duals")
     sums = np.abs(beta).sum(axis=1)
     if model.intercept == "free":
         allowed = (_ALIKE + 2 * min(float(found.infeasibility), 1.0)) * sums
-        _require((np.abs(beta.sum(axis=1)) <= allowed).all(), "its duals do not add up to 0")
+        require((np.abs(beta.sum(axis=1)) <= allowed).all(), "its duals do not add up to 0")
     products = _products(model, sizes, beta)
     if products is not None and model.intercept != "penalized":
         # Duals of a hard margin have no bounds: the certificate is of their best multiple.
@@ -517,7 +508,7 @@ def _hard_margin(model: Any, sizes: Sizes) -> None:
 def _one_or_each(model: Any, sizes: Sizes) -> None:
     """Check that two classes have one plane, and more have one each."""
     classes = sizes["classes"]
-    _require(sizes["planes"] == (1 if classes == 2 else classes), f"planes of {classes} classes")
+    require(sizes["planes"] == (1 if classes == 2 else classes), f"planes of {classes} classes")
 
 
 def _of_state(model: Any, sizes: Sizes) -> None:
@@ -526,7 +517,7 @@ def _of_state(model: Any, sizes: Sizes) -> None:
     averaged = type(model).__name__ == "AveragedPerceptron" and state.lag.size
     w, b = state.mean() if averaged else (state.weights, state.intercept)
     same = _close(w.reshape(len(w), -1).T, model.coef_) and _close(b, model.intercept_)
-    _require(same, "its planes are not those of its state")
+    require(same, "its planes are not those of its state")
 
 
 def _kernel_norm(model: Any, sizes: Sizes) -> None:
@@ -538,24 +529,24 @@ def _kernel_norm(model: Any, sizes: Sizes) -> None:
         terms = model.dual_coef_.T * products
         allowed = _ROUGHLY * float(np.abs(terms).sum())
         apart = abs(float(terms.sum()) - float(vars(model)["_squared_norm"]))
-        _require(apart <= allowed, "its coefficients have another norm than it says")
+        require(apart <= allowed, "its coefficients have another norm than it says")
 
 
 def _linear_state(state: Any, sizes: Sizes) -> None:
-    _require(state.weights.ndim == (1 if sizes["planes"] == 1 else 2), "weights have another shape")
+    require(state.weights.ndim == (1 if sizes["planes"] == 1 else 2), "weights have another shape")
     lag = state.lag.shape in (state.weights.shape, (0,) * state.weights.ndim)
-    _require(lag and state.lag_intercept.shape in (state.intercept.shape, (0,)), "its sums are odd")
-    _require((state.lag.size > 0) == (state.lag_intercept.size > 0), "its sums are odd")
+    require(lag and state.lag_intercept.shape in (state.intercept.shape, (0,)), "its sums are odd")
+    require((state.lag.size > 0) == (state.lag_intercept.size > 0), "its sums are odd")
 
 
 def _votes(votes: Any, sizes: Sizes) -> None:
     rows, w = votes.updates.row, votes.start[0]
-    _require(
+    require(
         len(votes.start) == 2 and votes.start[1].shape == (sizes["planes"],), "its start is odd"
     )
-    _require(w.shape[0] == sizes["n_features"] and w.ndim <= 2, "its start is odd")
-    _require(rows.max(initial=-1) < votes.rows.shape[0], "an update is of a row that is not there")
-    _require(min(votes.updates.label.min(initial=0), votes.updates.rival.min(initial=0)) >= 0,
+    require(w.shape[0] == sizes["n_features"] and w.ndim <= 2, "its start is odd")
+    require(rows.max(initial=-1) < votes.rows.shape[0], "an update is of a row that is not there")
+    require(min(votes.updates.label.min(initial=0), votes.updates.rival.min(initial=0)) >= 0,
              "an update is of a class that is not there")  # fmt: skip
 
 
@@ -565,18 +556,18 @@ def _votes(votes: Any, sizes: Sizes) -> None:
 def _bayes(model: Any, sizes: Sizes) -> None:
     state = vars(model)
     pairs = list(combinations(range(sizes["classes"]), 2)) if sizes["classes"] < 1000 else []
-    _require(len(state["_pairs"]) == len(state["_posteriors"]), "a pair of classes has no draws")
-    _require(len(state["_pairs"]) <= max(len(pairs), 1), "there are too many pairs of classes")
+    require(len(state["_pairs"]) == len(state["_posteriors"]), "a pair of classes has no draws")
+    require(len(state["_pairs"]) <= max(len(pairs), 1), "there are too many pairs of classes")
     for posterior in state["_posteriors"]:
         chains, draws, width = posterior.draws.shape
-        _require(chains * draws > 0, "there are no draws")
+        require(chains * draws > 0, "there are no draws")
         if posterior.landmarks is None:
             wide = sizes["n_features"] + (state["_constant"] > 0)
-            _require(type(model.kernel_) is Linear, "it has draws of a linear kernel")
-            _require(width == wide and posterior.triangle is None, "its draws have another width")
+            require(type(model.kernel_) is Linear, "it has draws of a linear kernel")
+            require(width == wide and posterior.triangle is None, "its draws have another width")
         else:
             fits = posterior.triangle is not None and width == len(posterior.landmarks)
-            _require(fits, "its draws are not of its landmarks")
+            require(fits, "its draws are not of its landmarks")
             _triangle(model, posterior, sizes)
 
 
@@ -586,14 +577,14 @@ def _triangle(model: Any, posterior: Any, sizes: Sizes) -> None:
     if not kernel.takes_gram and work < _MOST_WORK:
         K = kernel.gram(model.landmarks_[posterior.landmarks]) + vars(model)["_constant"] ** 2
         same = _close(posterior.triangle @ posterior.triangle.T, K, _ROUGHLY)
-        _require(same or not K.any(), "its triangle is no factor of the landmarks' matrix")
-    _require(np.diagonal(posterior.triangle).all(), "its triangle is singular")
+        require(same or not K.any(), "its triangle is no factor of the landmarks' matrix")
+    require(np.diagonal(posterior.triangle).all(), "its triangle is singular")
 
 
 def _orthonormal(products: Floats, count: int) -> None:
     """Check that as many directions as there are eigenvalues above 0 have products 0 and 1."""
     same = _close(products[:count, :count], np.eye(count), 0.01)
-    _require(same, "its directions are not of length 1")
+    require(same, "its directions are not of length 1")
 
 
 def _kernel_pca(model: Any, sizes: Sizes) -> None:
@@ -603,55 +594,55 @@ def _kernel_pca(model: Any, sizes: Sizes) -> None:
     else:
         kernel, rows = projection.kernel_, projection.support_vectors_.shape[0]
         _check_columns(kernel, sizes["n_features"])
-        _require(kernel.takes_gram or rows == len(projection.base), "its rows are not all there")
+        require(kernel.takes_gram or rows == len(projection.base), "its rows are not all there")
         wide, width = projection.support_vectors_.shape[1], sizes["n_features"]
         same = kernel.takes_gram or wide == width
-        _require(same, f"its support vectors have {wide} columns, but rows have {width}")
-        _require(kernel.takes_gram or projection.columns is None, "its columns are odd")
-        _require(not kernel.takes_objects, "its kernel takes objects")
+        require(same, f"its support vectors have {wide} columns, but rows have {width}")
+        require(kernel.takes_gram or projection.columns is None, "its columns are odd")
+        require(not kernel.takes_objects, "its kernel takes objects")
         known = kernel.psd is True and not kernel.takes_gram
         if known and rows**2 * float(sizes["n_features"]) < _MOST_WORK:
             prepared = kernel.prepare(projection.support_vectors_.astype(np.float64, copy=False))
             a = np.ascontiguousarray(projection.coefficients)
             _orthonormal(a.T @ kernel.dot(prepared, prepared, a), int(model.rank_))
-    _require(0 <= model.rank_ <= sizes["components"], "its rank is odd")
+    require(0 <= model.rank_ <= sizes["components"], "its rank is odd")
     if hasattr(projection, "features"):
         _orthonormal(projection.directions.T @ projection.directions, int(model.rank_))
     ridge = vars(model).get("_ridge")
-    _require(ridge is None or ridge.Z.shape[1] == sizes["components"], "its inverse is odd")
+    require(ridge is None or ridge.Z.shape[1] == sizes["components"], "its inverse is odd")
 
 
 def _explicit(features: Any, sizes: Sizes) -> None:
     parts = features.monomials
     if parts is not None:
         fits = type(parts) is tuple and len(parts) == 3 and type(parts[2]) is np.ndarray
-        _require(fits and isinstance(features.kernel, Polynomial), "its monomials are odd")
-        _require(parts[0] == features.kernel.degree and parts[1] is (features.kernel.coef0 > 0),
+        require(fits and isinstance(features.kernel, Polynomial), "its monomials are odd")
+        require(parts[0] == features.kernel.degree and parts[1] is (features.kernel.coef0 > 0),
                  "its monomials are not those of its kernel")  # fmt: skip
 
 
 def _nystroem(model: Any, sizes: Sizes) -> None:
     kind = vars(model)["_type"]
-    _require(kind in (np.dtype("float32"), np.dtype("float64")), "_type is no type of numbers")
+    require(kind in (np.dtype("float32"), np.dtype("float64")), "_type is no type of numbers")
 
 
 def _fourier(model: Any, sizes: Sizes) -> None:
     pairs = sizes["frequencies"]
-    _require(sizes["components"] in (2 * pairs, 2 * pairs - 1), "its frequencies are not all there")
+    require(sizes["components"] in (2 * pairs, 2 * pairs - 1), "its frequencies are not all there")
 
 
 def _monomials(model: Any, sizes: Sizes) -> None:
     kernel, columns = model.kernel_, sizes["n_features"]
-    _require(isinstance(kernel, Polynomial), "its kernel is no polynomial")
-    _require(not isinstance(kernel.gamma, str), "its kernel has no number for gamma")
-    _require(sizes["degree"] == kernel.degree, "its monomials have another degree")
+    require(isinstance(kernel, Polynomial), "its kernel is no polynomial")
+    require(not isinstance(kernel.gamma, str), "its kernel has no number for gamma")
+    require(sizes["degree"] == kernel.degree, "its monomials have another degree")
     expected = count_monomials(columns, int(kernel.degree), kernel.coef0 > 0)
-    _require(sizes["components"] == expected, f"{columns} columns have {expected} monomials")
+    require(sizes["components"] == expected, f"{columns} columns have {expected} monomials")
 
 
 def _circle(model: Any, sizes: Sizes) -> None:
     more = 2 if model.lift == "square" else 1
-    _require(model.n_components_ == sizes["n_features"] + more, "its columns are not all there")
+    require(model.n_components_ == sizes["n_features"] + more, "its columns are not all there")
 
 
 def _structured(model: Any, sizes: Sizes) -> None:
@@ -663,21 +654,21 @@ def _structured(model: Any, sizes: Sizes) -> None:
         "Multilabel": width * getattr(ready, "n_labels_", 0) + 4 * _pair_count(ready),
         "Ranking": width,
     }[type(ready).__name__]
-    _require(getattr(ready, "size_", None) == expected, f"its outputs need {expected} weights")
+    require(getattr(ready, "size_", None) == expected, f"its outputs need {expected} weights")
     if type(ready).__name__ == "Multiclass":
         ready.costs()  # raises if they are of other classes
     if type(model).__name__ == "StructuredPerceptron":
         mean = vars(model)["_state"].mean()
         same = len(mean) == expected and _close(mean, model.coef_)
-        return _require(same, "its weights are not those of its state")
+        return require(same, "its weights are not those of its state")
     outputs = model.support_outputs_
-    _require(len(outputs) == sizes["sv"], "its outputs are not all there")
+    require(len(outputs) == sizes["sv"], "its outputs are not all there")
     if classes:
         found = np.concatenate([np.ravel(each) for each in outputs] or [ready.classes_])
-        _require(np.isin(found, ready.classes_).all(), "support_outputs_ are of other classes")
+        require(np.isin(found, ready.classes_).all(), "support_outputs_ are of other classes")
     half = float(model.coef_ @ model.coef_) / 2
     enough = half <= model.certificate_.primal * (1 + _ALIKE) + np.finfo(float).tiny
-    return _require(enough, "its weights cost more than its certificate says")
+    return require(enough, "its weights cost more than its certificate says")
 
 
 def _pair_count(ready: Any) -> int:
@@ -692,15 +683,15 @@ def _pair_count(ready: Any) -> int:
 
 def _read_from_file(model: Any, sizes: Sizes) -> None:
     """Check what a model says that was read from a file of LIBSVM or LIBLINEAR."""
-    _require(model.origin_ in ORIGINS, f"origin_ is {model.origin_!r:.40}")
-    _require(model.solver_ == model.origin_, "its solver is not where it comes from")
+    require(model.origin_ in ORIGINS, f"origin_ is {model.origin_!r:.40}")
+    require(model.solver_ == model.origin_, "its solver is not where it comes from")
     for name in ("intercept_", "coef_", "dual_coef_", "support_vectors_"):
         numbers = vars(model).get(name, 0.0)
         numbers = numbers.data if sp.issparse(numbers) else numbers
-        _require(fit_to_compute(np.asarray(numbers)), f"{name} has a number that is too large")
+        require(fit_to_compute(np.asarray(numbers)), f"{name} has a number that is too large")
     if "classes_" in vars(model):
         ranked = vars(model).get("_tie_order") is not None
-        _require(ranked == (sizes["classes"] > 2), "its classes have no order, or should not")
+        require(ranked == (sizes["classes"] > 2), "its classes have no order, or should not")
 
 
 def _read_expansion(model: Any, sizes: Sizes) -> None:
@@ -709,46 +700,46 @@ def _read_expansion(model: Any, sizes: Sizes) -> None:
     Nothing bounds their sizes: rows may have had weights, which C is multiplied with.
     """
     state, name = vars(model), type(model).__name__
-    _require(type(model.kernel_) in _LIBSVM_KERNELS, "LIBSVM has no such kernel")
-    _require((state["_scales"] == 1).all(), "its scales are not 1")
+    require(type(model.kernel_) in _LIBSVM_KERNELS, "LIBSVM has no such kernel")
+    require((state["_scales"] == 1).all(), "its scales are not 1")
     if not model.kernel_.takes_gram:
         order = np.arange(sizes["sv"])
         same = np.array_equal(model.support_, order) and sizes["n_rows"] == sizes["sv"]
-        _require(same, "support_ does not number its support vectors")
+        require(same, "support_ does not number its support vectors")
     beta, duals = model.dual_coef_, state["_duals"]
     edges = np.vstack([np.maximum(beta, 0.0), np.minimum(beta, 0.0)]) if name == "NuSVR" else beta
-    _require(np.array_equal(edges, duals), "dual_coef_ does not come from its duals")
+    require(np.array_equal(edges, duals), "dual_coef_ does not come from its duals")
     by_plane = _by_plane(model, beta)
-    _require(len(by_plane) == sizes["planes"], f"duals are not of {sizes['planes']} planes")
+    require(len(by_plane) == sizes["planes"], f"duals are not of {sizes['planes']} planes")
     if name == "OneClassSVM":
-        _require((beta >= 0).all(), "a dual is negative")
-        return _require(beta.any() or not beta.size, "all its duals are 0")
+        require((beta >= 0).all(), "a dual is negative")
+        return require(beta.any() or not beta.size, "all its duals are 0")
     if "classes_" in state:
         signs = lay_out(sizes["classes"], "ovo").sign[_labels(model)].T
         own = _by_plane(model, signs * beta)
         if name == "NuSVC":  # divided by ρ, which an indefinite kernel may make negative
             own = own * np.where(own.sum(axis=1) < 0, -1.0, 1.0)[:, np.newaxis]
-        _require((own >= 0).all(), "a dual has a sign that its class does not have")
+        require((own >= 0).all(), "a dual has a sign that its class does not have")
     allowed = _SIX_DIGITS * np.abs(by_plane).sum(axis=1)
     off = np.abs(by_plane.sum(axis=1)) > allowed
-    return _require(not off.any(), "its duals do not add up to 0")
+    return require(not off.any(), "its duals do not add up to 0")
 
 
 def _read_linear_classes(model: Any, sizes: Sizes) -> None:
     """Check that each class has its plane; of two, the second is positive."""
     classes, pairs = sizes["classes"], vars(model)["_pairs"]
-    _require(classes >= 2, "there is one class only")
+    require(classes >= 2, "there is one class only")
     expected = [(1, 0)] if classes == 2 else [(k, -1) for k in range(classes)]
-    _require(pairs == expected, f"its planes are not those of {classes} classes")
-    _require(sizes["planes"] == len(pairs), f"{classes} classes need {len(pairs)} planes")
+    require(pairs == expected, f"its planes are not those of {classes} classes")
+    require(sizes["planes"] == len(pairs), f"{classes} classes need {len(pairs)} planes")
 
 
 def _one_plane(model: Any, sizes: Sizes) -> None:
-    _require(sizes["planes"] == 1, "it has more than one intercept")
+    require(sizes["planes"] == 1, "it has more than one intercept")
 
 
 _MACHINE = (_kernel_of_rows, _support, _kernel_machine, _intercepts)
-_RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
+_RULES: dict[str, tuple[Rule, ...]] = {
     "Certificate": (_certificate,),
     "MulticlassCertificate": (_certificate,),
     "StructuredCertificate": (_certificate,),
@@ -780,7 +771,7 @@ _RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
     **STEP_RULES,
 }
 _READ_EXPANSION = (_read_from_file, _kernel_of_rows, _support, _read_expansion)
-_READ_RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
+_READ_RULES: dict[str, tuple[Rule, ...]] = {
     "SVC": (_planes, *_READ_EXPANSION, _calibrated),
     "NuSVC": (_planes, *_READ_EXPANSION, _calibrated),
     "SVR": (_one_plane, *_READ_EXPANSION),

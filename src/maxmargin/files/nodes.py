@@ -31,6 +31,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin.files.known_classes import class_of, make, name_of, state_of
+from maxmargin.files.rules import require
 
 LONG = 1000  # items, from which on a list is a tensor
 _MOST_NESTED = 100  # kernels within kernels, steps within steps
@@ -255,29 +256,29 @@ def _read_float(decoder: Decoder, float: str) -> Any:
 
 def _read_tuple(decoder: Decoder, tuple: Any) -> Any:
     items = decoder.value(tuple)
-    _require(isinstance(items, list), "a tuple needs a list")
+    require(isinstance(items, list), "a tuple needs a list")
     return (*items,)
 
 
 def _read_map(decoder: Decoder, map: Any) -> Any:
-    _require(isinstance(map, dict), "a map needs an object")
+    require(isinstance(map, dict), "a map needs an object")
     return {key: decoder.value(each) for key, each in map.items()}
 
 
 def _read_dict(decoder: Decoder, dict: Any) -> Any:
     pairs = decoder.value(dict)
-    _require(all(isinstance(pair, list) and len(pair) == 2 for pair in pairs), "a dict needs pairs")
+    require(all(isinstance(pair, list) and len(pair) == 2 for pair in pairs), "a dict needs pairs")
     found = {}
     for key, value in pairs:
-        _require(isinstance(key, str | int | float | np.generic), "a key is a text or a number")
+        require(isinstance(key, str | int | float | np.generic), "a key is a text or a number")
         found[key] = value
-    _require(len(found) == len(pairs), "a key is there twice")
+    require(len(found) == len(pairs), "a key is there twice")
     return found
 
 
 def _read_slice(decoder: Decoder, slice: Any) -> Any:
     parts = decoder.value(slice)
-    _require(len(parts) == 3, "a slice has three parts")
+    require(len(parts) == 3, "a slice has three parts")
     return _SLICE(*parts)
 
 
@@ -287,51 +288,51 @@ _SLICE = slice
 def _read_scalar(decoder: Decoder, scalar: Any) -> Any:
     name, value = decoder.value(scalar)
     if name == "str":
-        _require(isinstance(value, str), "a text is needed")
+        require(isinstance(value, str), "a text is needed")
         return np.str_(value)
-    _require(name in _SCALARS, f"{name!r} is no kind of number")
-    _require(isinstance(value, bool | int | float), "a number is needed")
+    require(name in _SCALARS, f"{name!r} is no kind of number")
+    require(isinstance(value, bool | int | float), "a number is needed")
     return np.dtype(name).type(value)
 
 
 def _read_dtype(decoder: Decoder, dtype: Any) -> Any:
     text = isinstance(dtype, str) and dtype[:1] == "U" and dtype[1:].isdecimal()
-    _require(text or dtype in (*_SCALARS, "object"), f"{dtype!r} is no dtype")
-    _require(len(dtype) < 10, f"{dtype!r} is no dtype")
+    require(text or dtype in (*_SCALARS, "object"), f"{dtype!r} is no dtype")
+    require(len(dtype) < 10, f"{dtype!r} is no dtype")
     return np.dtype(dtype)
 
 
 def _read_type(decoder: Decoder, type: Any) -> Any:
-    _require(isinstance(type, str) and type in _TYPES, f"{type!r} is no type")
+    require(isinstance(type, str) and type in _TYPES, f"{type!r} is no type")
     return _TYPES[type]
 
 
 def _read_enum(decoder: Decoder, enum: Any) -> Any:
-    _require(isinstance(enum, list) and len(enum) == 2, "an enum has a class and a name")
+    require(isinstance(enum, list) and len(enum) == 2, "an enum has a class and a name")
     kind = class_of(enum[0])
     members = kind.__members__ if issubclass(kind, Enum) else {}
-    _require(isinstance(enum[1], str) and enum[1] in members, f"{enum[1]!r} is no {kind.__name__}")
+    require(isinstance(enum[1], str) and enum[1] in members, f"{enum[1]!r} is no {kind.__name__}")
     return members[enum[1]]
 
 
 def _read_array(decoder: Decoder, array: Any, order: str = "C") -> Any:
-    _require(order in ("C", "F"), f"{order!r} is no order")
+    require(order in ("C", "F"), f"{order!r} is no order")
     found = decoder.tensor(array)
     return found.T if order == "F" else found
 
 
 def _read_text(decoder: Decoder, text: Any, width: Any, shape: Any = None) -> Any:
-    _require(type(width) is int and width >= 0, "a width is an integer")
+    require(type(width) is int and width >= 0, "a width is an integer")
     if shape is None:
         codes = decoder.tensor(text)
-        _require(codes.dtype == np.uint32 and codes.shape[-1:] == (width,), "code points are odd")
-        _require(bool((codes < 0x110000).all()), "a code point is above 10FFFF")
+        require(codes.dtype == np.uint32 and codes.shape[-1:] == (width,), "code points are odd")
+        require(bool((codes < 0x110000).all()), "a code point is above 10FFFF")
         return np.ascontiguousarray(codes).view(f"<U{width}")[..., 0]
     texts = isinstance(text, list) and all(isinstance(each, str) for each in text)
-    _require(texts, "texts are odd")
+    require(texts, "texts are odd")
     room = min(_TEXT_IN_JSON, _most_characters(text))
-    _require(len(text) * max(width, 1) <= room, "an array has much more room than its texts need")
-    _require(max(map(len, text), default=0) <= width, "a text is longer than it says")
+    require(len(text) * max(width, 1) <= room, "an array has much more room than its texts need")
+    require(max(map(len, text), default=0) <= width, "a text is longer than it says")
     return np.array(text, dtype=f"<U{max(width, 1)}").reshape(_checked_shape(shape, len(text)))
 
 
@@ -342,7 +343,7 @@ def _most_characters(texts: list[str]) -> int:
 
 def _read_objects(decoder: Decoder, objects: Any, shape: Any) -> Any:
     items = decoder.value(objects)
-    _require(isinstance(items, list), "objects are a list")
+    require(isinstance(items, list), "objects are a list")
     found = np.empty(len(items), dtype=object)
     for i, item in enumerate(items):
         found[i] = item
@@ -352,15 +353,15 @@ def _read_objects(decoder: Decoder, objects: Any, shape: Any) -> Any:
 def _read_sparse(kind: str) -> Callable[..., Any]:
     def read(decoder: Decoder, *, shape: Any, **parts: Any) -> Any:
         data, indices, indptr = (decoder.value(part) for part in parts.pop(kind))
-        _require(not parts, f"{[*parts]} are unknown")
+        require(not parts, f"{[*parts]} are unknown")
         whole = (
             isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, indices, indptr)
         )
-        _require(all(whole), "a sparse matrix needs three arrays")
+        require(all(whole), "a sparse matrix needs three arrays")
         for part in (indices, indptr):
-            _require(part.dtype in (np.int32, np.int64), "indices are int32 or int64")
-        _require(_is_shape(shape) and len(shape) == 2, "a matrix has two dimensions")
-        _require(math.prod(shape) < 2**62, "a matrix has more entries than can be counted")
+            require(part.dtype in (np.int32, np.int64), "indices are int32 or int64")
+        require(_is_shape(shape) and len(shape) == 2, "a matrix has two dimensions")
+        require(math.prod(shape) < 2**62, "a matrix has more entries than can be counted")
         found = _SPARSE[kind]((data, indices, indptr), shape=tuple(shape))
         found.indices, found.indptr = indices, indptr  # scipy may have narrowed them
         found.check_format(full_check=True)
@@ -371,19 +372,19 @@ def _read_sparse(kind: str) -> Callable[..., Any]:
 
 def _read_ints(decoder: Decoder, ints: Any) -> Any:
     found = decoder.once(ints)
-    _require(found.dtype == np.int64 and found.ndim == 1, "integers are int64")
+    require(found.dtype == np.int64 and found.ndim == 1, "integers are int64")
     return found.tolist()
 
 
 def _read_json(decoder: Decoder, json: Any) -> Any:
     found = decoder.once(json)
-    _require(found.dtype == np.uint8 and found.ndim == 1, "JSON is bytes")
+    require(found.dtype == np.uint8 and found.ndim == 1, "JSON is bytes")
     return decoder.value(parse(found.tobytes().decode()))
 
 
 def _read_class(decoder: Decoder, state: Any, **named: Any) -> Any:
     kind = class_of(named.pop("class"))
-    _require(not named and isinstance(state, dict), "an object has a class and a state")
+    require(not named and isinstance(state, dict), "an object has a class and a state")
     return make(kind, {key: decoder.value(each) for key, each in state.items()})
 
 
@@ -412,13 +413,8 @@ def _is_shape(shape: Any) -> bool:
 
 
 def _checked_shape(shape: Any, size: int) -> tuple[int, ...]:
-    _require(_is_shape(shape) and math.prod(shape) == size, "a shape does not fit")
+    require(_is_shape(shape) and math.prod(shape) == size, "a shape does not fit")
     return tuple(shape)
-
-
-def _require(holds: bool, complaint: str) -> None:
-    if not holds:
-        raise ValueError(complaint)
 
 
 # ------------------------------------------------------------------- strict JSON

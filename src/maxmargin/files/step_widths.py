@@ -9,13 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-Sizes = dict[str, int]
-
-
-def _require(holds: Any, complaint: str) -> None:
-    if not holds:
-        raise ValueError(complaint)
-
+from maxmargin.files.rules import Rule, Sizes, require
 
 # ------------------------------------------------------------------- widths
 
@@ -83,7 +77,7 @@ def is_unfitted(step: Any) -> bool:
 
 
 def _require_fitted(step: Any, name: str) -> None:
-    _require(not is_unfitted(step), f"{name!r} is not fitted")
+    require(not is_unfitted(step), f"{name!r} is not fitted")
 
 
 # ------------------------------------------------------------------- steps of steps
@@ -91,49 +85,47 @@ def _require_fitted(step: Any, name: str) -> None:
 
 def _pipeline(model: Any, sizes: Sizes) -> None:
     steps = model.steps
-    _require(model.memory is None, "memory is a folder of pickles: set_params(memory=None)")
-    _require(type(steps) is list and steps, "it has no steps")
+    require(model.memory is None, "memory is a folder of pickles: set_params(memory=None)")
+    require(type(steps) is list and steps, "it has no steps")
     width, before = None, ""
     for entry in steps:
         named = type(entry) is tuple and len(entry) == 2 and isinstance(entry[0], str)
-        _require(named, "a step is a name and an estimator")
+        require(named, "a step is a name and an estimator")
         name, step = entry
         if not _is_step(step):
-            _require(step in (None, "passthrough"), f"{name!r} is no estimator")
+            require(step in (None, "passthrough"), f"{name!r} is no estimator")
             continue
         _require_fitted(step, name)
         last = entry is steps[-1]
-        _require(last or hasattr(step, "transform"), f"{name!r} transforms nothing")
-        _require(not before or not hasattr(step, "vocabulary_"), f"{name!r} needs texts")
+        require(last or hasattr(step, "transform"), f"{name!r} transforms nothing")
+        require(not before or not hasattr(step, "vocabulary_"), f"{name!r} needs texts")
         taken = width_in(step)
         if width is not None and taken is not None:
             fits = width == taken
-            _require(fits, f"{before!r} makes {width} columns, but {name!r} takes {taken}")
+            require(fits, f"{before!r} makes {width} columns, but {name!r} takes {taken}")
         width, before = width_out(step), name
 
 
 def _column_transformer(model: Any, sizes: Sizes) -> None:
     state = vars(model)
     inputs, outputs = state["_transformer_to_input_indices"], model.output_indices_
-    _require(isinstance(inputs, dict) and isinstance(outputs, dict), "its columns are odd")
+    require(isinstance(inputs, dict) and isinstance(outputs, dict), "its columns are odd")
     for numbers in inputs.values():
         whole = isinstance(numbers, list) and all(type(n) in (int, np.int64) for n in numbers)
-        _require(whole, "its columns are not numbers")
-        _require(all(0 <= n < sizes["n_features"] for n in numbers), "it has no such column")
+        require(whole, "its columns are not numbers")
+        require(all(0 <= n < sizes["n_features"] for n in numbers), "it has no such column")
     for columns in outputs.values():
-        _require(type(columns) is slice and columns.step is None, "its columns are no slices")
+        require(type(columns) is slice and columns.step is None, "its columns are no slices")
         ends = columns.start, columns.stop
-        _require(all(type(end) is int and end >= 0 for end in ends), "its columns are no slices")
+        require(all(type(end) is int and end >= 0 for end in ends), "its columns are no slices")
     for entry in model.transformers_:
-        _require(type(entry) is tuple and len(entry) == 3, "a transformer has a name and columns")
+        require(type(entry) is tuple and len(entry) == 3, "a transformer has a name and columns")
         name, step, columns = entry
-        _require(
-            name in inputs and name in outputs, f"it does not know the columns of {name!r:.40}"
-        )
+        require(name in inputs and name in outputs, f"it does not know the columns of {name!r:.40}")
         chosen = _chosen_columns(columns, model)
-        _require(chosen == inputs[name], f"{name!r} is of columns that are not there, or of others")
+        require(chosen == inputs[name], f"{name!r} is of columns that are not there, or of others")
         if not _is_step(step):
-            _require(step in ("drop", "passthrough"), f"{name!r} is no transformer")
+            require(step in ("drop", "passthrough"), f"{name!r} is no transformer")
         elif inputs[name]:
             _check_part(step, name, len(inputs[name]), outputs[name])
 
@@ -161,9 +153,9 @@ def _chosen_columns(columns: Any, model: Any) -> list[int] | None:
 def _check_part(step: Any, name: str, taken: int, columns: slice) -> None:
     _require_fitted(step, name)
     expected, made = width_in(step), width_out(step)
-    _require(expected in (None, taken), f"{name!r} takes {expected} columns, but gets {taken}")
+    require(expected in (None, taken), f"{name!r} takes {expected} columns, but gets {taken}")
     wide = columns.stop - columns.start
-    _require(made in (None, wide), f"{name!r} makes {made} columns, but has room for {wide}")
+    require(made in (None, wide), f"{name!r} makes {made} columns, but has room for {wide}")
 
 
 # ------------------------------------------------------------------- single steps
@@ -171,21 +163,21 @@ def _check_part(step: Any, name: str, taken: int, columns: slice) -> None:
 
 def _imputer(model: Any, sizes: Sizes) -> None:
     asked = model.indicator_ is not None
-    _require(asked == bool(model.add_indicator), "its indicator is not what add_indicator says")
+    require(asked == bool(model.add_indicator), "its indicator is not what add_indicator says")
     types = [vars(model)[name] for name in ("_fit_dtype", "_fill_dtype") if name in vars(model)]
-    _require(all(isinstance(each, np.dtype) for each in types), "_fit_dtype is no type")
+    require(all(isinstance(each, np.dtype) for each in types), "_fit_dtype is no type")
 
 
 def _one_hot(model: Any, sizes: Sizes) -> None:
     state, width = vars(model), sizes["n_features"]
     _require_numbers(model)
     categories, made = model.categories_, state["_n_features_outs"]
-    _require(len(categories) == len(made) == width, f"its categories are not of {width} columns")
+    require(len(categories) == len(made) == width, f"its categories are not of {width} columns")
     rare = state.get("_infrequent_indices") or [None] * width
     maps = state.get("_default_to_infrequent_mappings") or [None] * width
-    _require(len(rare) == len(maps) == width, f"its groups are not of {width} columns")
+    require(len(rare) == len(maps) == width, f"its groups are not of {width} columns")
     asked = bool(state["_infrequent_enabled"])
-    _require(asked == ("_infrequent_indices" in state), "its groups are not all there")
+    require(asked == ("_infrequent_indices" in state), "its groups are not all there")
     dropped = [None] * width if model.drop_idx_ is None else list(model.drop_idx_)
     grouped = state["_drop_idx_after_grouping"]
     grouped = [None] * width if grouped is None else list(grouped)
@@ -193,14 +185,14 @@ def _one_hot(model: Any, sizes: Sizes) -> None:
         _check_categories(categories[k])
         known = len(categories[k])
         groups = known if rare[k] is None else known - len(rare[k]) + 1
-        _require(rare[k] is None or rare[k].max(initial=0) < known, "it has no such category")
+        require(rare[k] is None or rare[k].max(initial=0) < known, "it has no such category")
         same = maps[k] is None or (len(maps[k]) == known and maps[k].max(initial=0) < groups)
-        _require(same and (maps[k] is None) == (rare[k] is None), "its groups are odd")
+        require(same and (maps[k] is None) == (rare[k] is None), "its groups are odd")
         for place, most in ((dropped[k], known), (grouped[k], groups)):
             inside = place is None or (isinstance(place, int | np.integer) and 0 <= place < most)
-            _require(inside, "it drops a category that it does not have")
+            require(inside, "it drops a category that it does not have")
         expected = groups - (dropped[k] is not None)
-        _require(made[k] == expected, f"it makes {made[k]} columns of {expected} categories")
+        require(made[k] == expected, f"it makes {made[k]} columns of {expected} categories")
 
 
 def _require_numbers(model: Any) -> None:
@@ -208,35 +200,35 @@ def _require_numbers(model: Any) -> None:
     kind = model.dtype
     known = isinstance(kind, np.dtype) or (isinstance(kind, type) and issubclass(kind, np.generic))
     known = known or kind in (int, float, bool)
-    _require(known and np.dtype(kind).kind in "biuf", "dtype is no type of numbers")
+    require(known and np.dtype(kind).kind in "biuf", "dtype is no type of numbers")
 
 
 def _check_categories(values: Any) -> None:
     array = type(values) is np.ndarray and values.ndim == 1 and values.size
-    _require(array and values.dtype.kind in "biufUO", "its categories are no list of values")
+    require(array and values.dtype.kind in "biufUO", "its categories are no list of values")
     if values.dtype.kind in "OU":
-        _require(len(set(values.tolist())) == len(values), "it has one of its categories twice")
+        require(len(set(values.tolist())) == len(values), "it has one of its categories twice")
     else:
         rising = values[1:] > values[:-1]
-        _require(rising.all() or (np.isnan(values[-1]) and rising[:-1].all()), "categories are odd")
+        require(rising.all() or (np.isnan(values[-1]) and rising[:-1].all()), "categories are odd")
 
 
 def _vectorizer(model: Any, sizes: Sizes) -> None:
     words = model.vocabulary_
-    _require(model.input != "filename", "its texts are names of files: use input='content'")
+    require(model.input != "filename", "its texts are names of files: use input='content'")
     _require_numbers(model)
     _check_pattern(model.token_pattern)
     lengths = model.ngram_range
     pair = type(lengths) is tuple and len(lengths) == 2 and all(type(n) is int for n in lengths)
-    _require(pair, "ngram_range is no pair of integers")
+    require(pair, "ngram_range is no pair of integers")
     texts = type(words) is dict and words and all(type(word) is str for word in words)
-    _require(texts, "its vocabulary is no dict of words")
+    require(texts, "its vocabulary is no dict of words")
     numbers = words.values()
-    _require(all(isinstance(n, int | np.integer) for n in numbers), "a word has no number")
-    _require(sorted(numbers) == list(range(len(words))), "its words are not numbered one by one")
+    require(all(isinstance(n, int | np.integer) for n in numbers), "a word has no number")
+    require(sorted(numbers) == list(range(len(words))), "its words are not numbered one by one")
     if "_tfidf" in vars(model):
         fits = sizes["words"] == len(words)
-        _require(fits, f"it has {len(words)} words, but weights for {sizes['words']}")
+        require(fits, f"it has {len(words)} words, but weights for {sizes['words']}")
 
 
 def _check_pattern(pattern: Any) -> None:
@@ -247,7 +239,7 @@ def _check_pattern(pattern: Any) -> None:
 
 
 def _weighted(model: Any, sizes: Sizes) -> None:
-    _require(not model.use_idf or "idf_" in vars(model), "it lacks 'idf_'")
+    require(not model.use_idf or "idf_" in vars(model), "it lacks 'idf_'")
 
 
 _SEEN = ("var_", "data_min_", "max_abs_")  # of the rows, nan for columns without a value
@@ -256,23 +248,23 @@ _SEEN = ("var_", "data_min_", "max_abs_")  # of the rows, nan for columns withou
 def _scaled(model: Any, sizes: Sizes) -> None:
     for flag, name in (("with_mean", "mean_"), ("with_centering", "center_")):
         asked = getattr(model, flag, False)
-        _require(not asked or getattr(model, name) is not None, f"it lacks {name!r}")
+        require(not asked or getattr(model, name) is not None, f"it lacks {name!r}")
     asked = getattr(model, "with_std", True) and getattr(model, "with_scaling", True)
-    _require(not asked or model.scale_ is not None, "it lacks 'scale_'")
+    require(not asked or model.scale_ is not None, "it lacks 'scale_'")
     seen = next((getattr(model, name) for name in _SEEN if hasattr(model, name)), None)
     for name in ("mean_", "scale_", "min_"):
         own = getattr(model, name, None)
         if seen is not None and own is not None:
             same = np.array_equal(np.isnan(own), np.isnan(seen))
-            _require(same, f"{name} is nan where the rows were not, or the other way round")
+            require(same, f"{name} is nan where the rows were not, or the other way round")
 
 
 def _without_function(model: Any, sizes: Sizes) -> None:
     given = (model.func, model.inverse_func, model.kw_args, model.inv_kw_args)
-    _require(all(each is None for each in given), "functions are never read from a file")
+    require(all(each is None for each in given), "functions are never read from a file")
 
 
-STEP_RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
+STEP_RULES: dict[str, tuple[Rule, ...]] = {
     "Pipeline": (_pipeline,),
     "ColumnTransformer": (_column_transformer,),
     "SimpleImputer": (_imputer,),
