@@ -297,11 +297,16 @@ def _linear_terms(model: Any, betas: Floats) -> tuple[Floats, Floats]:
     return np.array([value]), np.array([size])
 
 
+def _slack(found: Certificate, betas: Floats) -> Floats:
+    """Return how far the duals of each plane may be off, as far as the certificate says so."""
+    part = _ALIKE + 2 * min(float(found.infeasibility), 1.0)
+    return np.asarray(part * np.abs(betas).sum(axis=1) + np.finfo(float).tiny)
+
+
 def _boxes(model: Any, betas: Floats) -> None:
     """Check that duals are within their boxes, and have the sums that a free intercept asks for."""
     name, found = type(model).__name__, model.certificate_
-    sums = np.abs(betas).sum(axis=1)
-    allowed = (_ALIKE + 2 * min(float(found.infeasibility), 1.0)) * sums + np.finfo(float).tiny
+    allowed = _slack(found, betas)
     if getattr(model, "fit_intercept", True) and name != "OneClassSVM" and not _is_joint(model):
         totals = betas.sum(axis=1) if name != "NuSVR" else betas.sum(keepdims=True)[0]
         require((np.abs(totals) <= allowed).all(), "its duals do not add up to 0")
@@ -427,8 +432,7 @@ def _linear_weights(model: Any) -> None:
     rows, beta, found = vars(model)["_support_rows"], model.dual_coef_, model.certificate_
     l2 = getattr(model, "penalty", "l2") == "l2"
     free = model.fit_intercept and model.intercept == "free"
-    sums = np.abs(beta).sum(axis=1)
-    allowed = (_ALIKE + 2 * min(float(found.infeasibility), 1.0)) * sums
+    sums, allowed = np.abs(beta).sum(axis=1), _slack(found, beta)
     if free:
         require((np.abs(beta.sum(axis=1)) <= allowed).all(), "its duals do not add up to 0")
     if rows is None or not l2:
@@ -492,8 +496,8 @@ def _hard_margin(model: Any, sizes: Sizes) -> None:
     require(has, "its weights are of no duals")
     sums = np.abs(beta).sum(axis=1)
     if model.intercept == "free":
-        allowed = (_ALIKE + 2 * min(float(found.infeasibility), 1.0)) * sums
-        require((np.abs(beta.sum(axis=1)) <= allowed).all(), "its duals do not add up to 0")
+        off = np.abs(beta.sum(axis=1)) > _slack(found, beta)
+        require(not off.any(), "its duals do not add up to 0")
     products = _products(model, sizes, beta)
     if products is not None and model.intercept != "penalized":
         # Duals of a hard margin have no bounds: the certificate is of their best multiple.
@@ -535,16 +539,17 @@ def _kernel_norm(model: Any, sizes: Sizes) -> None:
 def _linear_state(state: Any, sizes: Sizes) -> None:
     require(state.weights.ndim == (1 if sizes["planes"] == 1 else 2), "weights have another shape")
     lag = state.lag.shape in (state.weights.shape, (0,) * state.weights.ndim)
-    require(lag and state.lag_intercept.shape in (state.intercept.shape, (0,)), "its sums are odd")
-    require((state.lag.size > 0) == (state.lag_intercept.size > 0), "its sums are odd")
+    require(
+        lag and state.lag_intercept.shape in (state.intercept.shape, (0,)), "its sums do not fit"
+    )
+    require((state.lag.size > 0) == (state.lag_intercept.size > 0), "its sums do not fit")
 
 
 def _votes(votes: Any, sizes: Sizes) -> None:
     rows, w = votes.updates.row, votes.start[0]
-    require(
-        len(votes.start) == 2 and votes.start[1].shape == (sizes["planes"],), "its start is odd"
-    )
-    require(w.shape[0] == sizes["n_features"] and w.ndim <= 2, "its start is odd")
+    fits = len(votes.start) == 2 and votes.start[1].shape == (sizes["planes"],)
+    require(fits, "its start does not fit")
+    require(w.shape[0] == sizes["n_features"] and w.ndim <= 2, "its start does not fit")
     require(rows.max(initial=-1) < votes.rows.shape[0], "an update is of a row that is not there")
     require(min(votes.updates.label.min(initial=0), votes.updates.rival.min(initial=0)) >= 0,
              "an update is of a class that is not there")  # fmt: skip
@@ -598,25 +603,25 @@ def _kernel_pca(model: Any, sizes: Sizes) -> None:
         wide, width = projection.support_vectors_.shape[1], sizes["n_features"]
         same = kernel.takes_gram or wide == width
         require(same, f"its support vectors have {wide} columns, but rows have {width}")
-        require(kernel.takes_gram or projection.columns is None, "its columns are odd")
+        require(kernel.takes_gram or projection.columns is None, "its columns do not fit")
         require(not kernel.takes_objects, "its kernel takes objects")
         known = kernel.psd is True and not kernel.takes_gram
         if known and rows**2 * float(sizes["n_features"]) < _MOST_WORK:
             prepared = kernel.prepare(projection.support_vectors_.astype(np.float64, copy=False))
             a = np.ascontiguousarray(projection.coefficients)
             _orthonormal(a.T @ kernel.dot(prepared, prepared, a), int(model.rank_))
-    require(0 <= model.rank_ <= sizes["components"], "its rank is odd")
+    require(0 <= model.rank_ <= sizes["components"], "its rank does not fit")
     if hasattr(projection, "features"):
         _orthonormal(projection.directions.T @ projection.directions, int(model.rank_))
     ridge = vars(model).get("_ridge")
-    require(ridge is None or ridge.Z.shape[1] == sizes["components"], "its inverse is odd")
+    require(ridge is None or ridge.Z.shape[1] == sizes["components"], "its inverse does not fit")
 
 
 def _explicit(features: Any, sizes: Sizes) -> None:
     parts = features.monomials
     if parts is not None:
         fits = type(parts) is tuple and len(parts) == 3 and type(parts[2]) is np.ndarray
-        require(fits and isinstance(features.kernel, Polynomial), "its monomials are odd")
+        require(fits and isinstance(features.kernel, Polynomial), "its monomials do not fit")
         require(parts[0] == features.kernel.degree and parts[1] is (features.kernel.coef0 > 0),
                  "its monomials are not those of its kernel")  # fmt: skip
 

@@ -43,6 +43,7 @@ from maxmargin.files.text_models import (
     to_floats,
     write_model,
 )
+from maxmargin.inspection.foreign.svm import refuse_altered
 from maxmargin.inspection.model_view import view_model
 from maxmargin.kernels import RBF, Constant, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.validation.parameters import check_cost, check_number
@@ -664,7 +665,8 @@ class _Written(NamedTuple):
 
 
 def _written_planes(machine: Any, svm_type: str) -> _Written:
-    _refuse_altered(machine)
+    n_classes = len(machine.classes_) if hasattr(machine, "classes_") else 2
+    refuse_altered(machine, n_duals=n_classes - 1, n_planes=n_classes * (n_classes - 1) // 2)
     if isinstance(machine.kernel_, Precomputed):
         vectors: Any = machine.support_ + 1
     else:
@@ -719,21 +721,6 @@ def _by_plane(planes: _Written) -> Floats:
     """Return coefficients by (support vector, plane)."""
     a = planes.coefficients
     return Pairs(len(planes.order)).spread(a.T, planes.own).T if len(planes.order) else a
-
-
-def _refuse_altered(machine: Any) -> None:
-    n = len(machine.support_)
-    planes = len(machine.intercept_)
-    whole = isinstance(machine.kernel_, Precomputed) or machine.support_vectors_.shape[0] == n
-    fits = whole and np.shape(machine.dual_coef_)[1:] == (n,) and machine.n_support_.sum() == n
-    if hasattr(machine, "classes_"):
-        fits = fits and planes == len(machine.classes_) * (len(machine.classes_) - 1) // 2
-    finite = np.isfinite(machine.dual_coef_).all() and np.isfinite(machine.intercept_).all()
-    if not (fits and finite):
-        raise ValueError(
-            f"dual_coef_, support_, n_support_ and intercept_ of this {type(machine).__name__} do "
-            "not belong together: fit it again."
-        )
 
 
 def _refuse_other_sums(machine: Any, planes: _Written) -> None:

@@ -325,11 +325,11 @@ def _read_text(decoder: Decoder, text: Any, width: Any, shape: Any = None) -> An
     require(type(width) is int and width >= 0, "a width is an integer")
     if shape is None:
         codes = decoder.tensor(text)
-        require(codes.dtype == np.uint32 and codes.shape[-1:] == (width,), "code points are odd")
+        require(codes.dtype == np.uint32 and codes.shape[-1:] == (width,), "code points do not fit")
         require(bool((codes < 0x110000).all()), "a code point is above 10FFFF")
         return np.ascontiguousarray(codes).view(f"<U{width}")[..., 0]
     texts = isinstance(text, list) and all(isinstance(each, str) for each in text)
-    require(texts, "texts are odd")
+    require(texts, "texts do not fit")
     room = min(_TEXT_IN_JSON, _most_characters(text))
     require(len(text) * max(width, 1) <= room, "an array has much more room than its texts need")
     require(max(map(len, text), default=0) <= width, "a text is longer than it says")

@@ -109,7 +109,7 @@ def _pipeline(model: Any, sizes: Sizes) -> None:
 def _column_transformer(model: Any, sizes: Sizes) -> None:
     state = vars(model)
     inputs, outputs = state["_transformer_to_input_indices"], model.output_indices_
-    require(isinstance(inputs, dict) and isinstance(outputs, dict), "its columns are odd")
+    require(isinstance(inputs, dict) and isinstance(outputs, dict), "its columns do not fit")
     for numbers in inputs.values():
         whole = isinstance(numbers, list) and all(type(n) in (int, np.int64) for n in numbers)
         require(whole, "its columns are not numbers")
@@ -187,7 +187,7 @@ def _one_hot(model: Any, sizes: Sizes) -> None:
         groups = known if rare[k] is None else known - len(rare[k]) + 1
         require(rare[k] is None or rare[k].max(initial=0) < known, "it has no such category")
         same = maps[k] is None or (len(maps[k]) == known and maps[k].max(initial=0) < groups)
-        require(same and (maps[k] is None) == (rare[k] is None), "its groups are odd")
+        require(same and (maps[k] is None) == (rare[k] is None), "its groups do not fit")
         for place, most in ((dropped[k], known), (grouped[k], groups)):
             inside = place is None or (isinstance(place, int | np.integer) and 0 <= place < most)
             require(inside, "it drops a category that it does not have")
@@ -210,7 +210,8 @@ def _check_categories(values: Any) -> None:
         require(len(set(values.tolist())) == len(values), "it has one of its categories twice")
     else:
         rising = values[1:] > values[:-1]
-        require(rising.all() or (np.isnan(values[-1]) and rising[:-1].all()), "categories are odd")
+        in_order = rising.all() or (np.isnan(values[-1]) and rising[:-1].all())
+        require(in_order, "its categories are not in order")
 
 
 def _vectorizer(model: Any, sizes: Sizes) -> None:

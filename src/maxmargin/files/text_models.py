@@ -28,6 +28,7 @@ import numpy.typing as npt
 from maxmargin._typing import Floats, Ints
 from maxmargin.atomic_write import write_atomically
 from maxmargin.errors import ModelFileError, did_you_mean
+from maxmargin.files.nodes import parse
 from maxmargin.problems.problem import Status
 
 AnyPath = str | os.PathLike[str]
@@ -332,12 +333,8 @@ def _read_label_file(beside: Path) -> tuple[dict[str, Any], str | None]:
     if beside.stat().st_size > _SMALL:
         raise ModelFileError(f"{beside}: it is too large for a file of labels.")
     try:
-        content = json.loads(
-            beside.read_bytes().decode("utf-8"),
-            object_pairs_hook=_unique_keys,
-            parse_constant=_refuse_constant,
-        )
-    except (ValueError, RecursionError) as wrong:
+        content = parse(beside.read_bytes().decode("utf-8"))
+    except ValueError as wrong:
         raise ModelFileError(f"{beside}: it is no JSON file of labels: {wrong}.") from wrong
     known = isinstance(content, dict) and set(content) <= {"labels", "sha256"}
     meaning = content.get("labels") if known else None
@@ -354,14 +351,3 @@ def _read_label_file(beside: Path) -> tuple[dict[str, Any], str | None]:
             f"{beside}: labels must be strings or finite numbers, and no two the same."
         )
     return meaning, digest
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key stands in it twice")
-    return found
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no label")

@@ -154,7 +154,7 @@ def _class_pairs(
 ) -> Iterator[ClassPair]:
     """Yield the solution of each pair of classes."""
     K = len(model.classes_)
-    _refuse_altered(model, n_duals=K - 1, n_planes=K * (K - 1) // 2)
+    refuse_altered(model, n_duals=K - 1, n_planes=K * (K - 1) // 2)
     support, W = _support_rows(model, data), _linear_weights(model)
     for k, (i, j) in enumerate(combinations(range(K), 2)):
         duals = read_pair_duals(model, i, j)
@@ -172,17 +172,20 @@ def _class_pairs(
 
 def _duals_by_row(model: Any, data: TrainingData) -> Floats:
     """Return the duals of a model with one plane, 0 for rows that are no support vectors."""
-    _refuse_altered(model, n_duals=1, n_planes=1)
+    refuse_altered(model, n_duals=1, n_planes=1)
     beta = np.zeros(data.X.shape[0])
     beta[_support_rows(model, data)] = to_dense(model.dual_coef_)[0]
     return beta
 
 
-def _refuse_altered(model: Any, *, n_duals: int, n_planes: int) -> None:
-    """Raise unless the attributes fit together."""
+def refuse_altered(model: Any, *, n_duals: int, n_planes: int) -> None:
+    """Raise unless the attributes of a kernel machine, ours or another's, fit together."""
     coefficients, support = to_dense(model.dual_coef_), np.asarray(model.support_)
+    kernel = getattr(model, "kernel_", None)  # ours have it
+    kept = kernel is not None and not kernel.takes_gram  # in support_vectors_
     consistent = (
         coefficients.shape == (n_duals, len(support))
+        and (not kept or model.support_vectors_.shape[0] == len(support))
         and len(model.intercept_) == n_planes
         and (not hasattr(model, "classes_") or np.sum(model.n_support_) == len(support))
         and np.isfinite(coefficients).all()
