@@ -6,6 +6,7 @@ Files of a format are added when it grows, and never changed: every later versio
 to read them and to predict the same.
 """
 
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,9 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
             mm.LinearSVC(),
         ),
         np.column_stack([np.where(X[:, 0] < -1, np.nan, X[:, 0]), X[:, 1], THREE]), TWO),
+    "read-libsvm": (mm.SVC(probability=True), X, THREE),
+    "read-libsvm-one-class": (mm.OneClassSVM(nu=0.2), X, None),
+    "read-liblinear": (mm.LinearSVC(), X, THREE),
 }  # fmt: skip
 METHODS = ("predict", "decision_function", "predict_proba", "transform")
 
@@ -82,6 +86,17 @@ def outputs(model: Any, rows: Any) -> dict[str, Any]:
     return {name: v.toarray() if sp.issparse(v) else np.asarray(v) for name, v in found.items()}
 
 
+def as_read(name: str, model: Any) -> Any:
+    """Return a model as it is read from the text file that its name in ``MODELS`` says, if any."""
+    word, _, program = name.partition("-")
+    if word != "read":
+        return model
+    program = program.partition("-")[0]
+    with tempfile.TemporaryDirectory() as folder:
+        getattr(mm.files, f"save_{program}")(model, f"{folder}/text.model")
+        return getattr(mm.files, f"load_{program}")(f"{folder}/text.model")
+
+
 def main() -> None:
     """Write what is not there yet."""
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -90,7 +105,7 @@ def main() -> None:
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model.fit(rows, y)
+            model = as_read(name, model.fit(rows, y))
         save(model, FOLDER / f"{name}.mmg")
         some = rows[:8].toarray() if sp.issparse(rows) else rows[:8]
         np.savez_compressed(FOLDER / f"{name}.npz", rows=some, **outputs(model, some))

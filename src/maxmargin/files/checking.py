@@ -97,8 +97,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "objects": _is_array("object"),
     "rows": _is_rows,
     "labels": lambda value: type(value) is np.ndarray and value.dtype.kind in "biufUO",
-    "names": _is_texts,
-    "text": _is_texts,
+    "texts": _is_texts,
     "int": _is_int,
     "number": _is_number,
     "flag": lambda value: isinstance(value, bool | np.bool_),
@@ -302,10 +301,10 @@ _WORDS = {
 
 def _check_limits(spec: Spec, value: Any, sizes: Sizes, where: str) -> None:
     if spec.kind == "labels":
-        return _check_labels(value, sizes, where)
+        return _check_labels(value, where)
     if spec.kind == "word":
         return _require(not spec.limits or value in spec.limits, where, f"is {value!r:.80}")
-    if spec.kind in ("flag", "None", "names", "text", "shape", "objects", "any", "kernel"):
+    if spec.kind in ("flag", "None", "texts", "shape", "objects", "any", "kernel"):
         return None
     numbers = np.asarray(value.data if sp.issparse(value) else value)
     if numbers.dtype.kind == "f":
@@ -338,7 +337,7 @@ def _check_limit(limit: str, value: Any, numbers: Any, sizes: Sizes, where: str)
         _require(not (numbers < 0).any(), where, "has a negative index")
 
 
-def _check_labels(value: Any, sizes: Sizes, where: str) -> None:
+def _check_labels(value: Any, where: str) -> None:
     items = value.tolist()
     _require(len(items) >= 1, where, "is empty")
     _require(all(item == item for item in items), where, "has nan")

@@ -3,8 +3,9 @@
 Parameters are left out where the class checks its own. A name with "?" may be missing. Kinds are
 
     float64 floats int32 int64 uint64 bool    arrays (floats: of 32 or 64 bits)
+    objects                                   an array of Python objects
     rows                                      numbers of either size, as an array or as CSR
-    labels names text                         classes in order; texts (of any kind of array); texts
+    labels texts                              classes in order; texts, as str or as objects
     int number flag word None any             single values; a word may be followed by all choices
     list tuple                                "list of …", "tuple of …": items of one kind
     pair shape                                two integers; integers that are a shape
@@ -19,9 +20,9 @@ about all entries; an integer that is "=n" says how large n is.
 LIBLINEAR, has no certificate, and is described in ``READ``: none is of both kinds.
 """
 
-_FIRST = """
+FIRST = """
 n_features_in_: int >0 =n_features
-feature_names_in_?: names[n_features]
+feature_names_in_?: texts[n_features]
 _sklearn_output_config?: any
 """
 _REPORT = """
@@ -37,7 +38,7 @@ trace_?: list of any
 _CLASSES = """
 classes_: labels[classes]
 """
-_KERNEL_MACHINE = f"""{_FIRST}{_SOLVED}
+_KERNEL_MACHINE = f"""{FIRST}{_SOLVED}
 status_: Status
 n_iter_: int >=0 | int64[_] >=0
 stop_reason_: word
@@ -64,7 +65,7 @@ _KERNEL_REGRESSOR = f"""{_KERNEL_MACHINE}
 _support_targets: float64[sv]
 _spread: number >0
 """
-_LINEAR_MACHINE = f"""{_FIRST}{_REPORT}
+_LINEAR_MACHINE = f"""{FIRST}{_REPORT}
 certificate_?: Certificate | MulticlassCertificate
 solver_: word
 trace_?: list of any
@@ -74,12 +75,12 @@ _known_duals?: list of KnownDuals
 support_?: int64[sv] increasing <n_rows
 dual_coef_?: float64[.problems,sv]
 _support_rows?: rows[sv,n_features] | None
-support_kind_?: text[sv]
+support_kind_?: texts[sv]
 alpha_?: float64[n_rows] >=0 | float64[_,n_rows] >=0
 slack_?: float64[n_rows] >=0 | float64[_,n_rows] >=0
 _learners?: list of Learner
 """
-_PERCEPTRON = f"""{_FIRST}{_CLASSES}{_REPORT}
+_PERCEPTRON = f"""{FIRST}{_CLASSES}{_REPORT}
 _seen: bool[classes]
 intercept_: float64[planes]
 margin_: number nan inf
@@ -113,14 +114,14 @@ updates: list of number
 """
 _STRUCTURED = f"""{_REPORT}
 n_features_in_: int >0 =n_features
-feature_names_in_?: names[n_features]
+feature_names_in_?: texts[n_features]
 classes_?: labels[classes]
 model_: Multiclass | Chain | Multilabel | Ranking
 coef_: float64[size]
 """
 _OUTPUTS = """
 n_features_in_?: int >0 =n_features
-feature_names_in_?: names[n_features]
+feature_names_in_?: texts[n_features]
 classes_?: labels[classes]
 n_labels_?: int >0
 size_?: int >0 =size
@@ -147,7 +148,7 @@ OURS: dict[str, str] = {
         _full: bool[sv]
         _shares: float64[sv] >0
         """,
-    "HardMarginSVC": f"""{_FIRST}{_CLASSES}{_REPORT}
+    "HardMarginSVC": f"""{FIRST}{_CLASSES}{_REPORT}
         certificate_: Certificate
         shape_fit_: shape[n_rows,n_features]
         kernel_: kernel
@@ -158,7 +159,7 @@ OURS: dict[str, str] = {
         alpha_: float64[n_rows] >=0 | float64[planes,n_rows] >=0
         support_: int64[sv] unique <n_rows
         dual_coef_: float64[planes,sv]
-        support_kind_: text[sv]
+        support_kind_: texts[sv]
         n_support_: int64[classes] >=0
         support_vectors_: rows[vectors,_]
         _weights?: float64[planes,n_features]
@@ -308,7 +309,7 @@ OURS: dict[str, str] = {
     "Multilabel": _OUTPUTS,
     "Ranking": _OUTPUTS,
     # ------------------------------------------------------------ Bayes points
-    "BayesPointClassifier": f"""{_FIRST}{_CLASSES}{_REPORT}
+    "BayesPointClassifier": f"""{FIRST}{_CLASSES}{_REPORT}
         shape_fit_: shape[n_rows,n_features]
         kernel_: kernel
         _pairs: list of pair >=-1 <classes
@@ -332,7 +333,7 @@ OURS: dict[str, str] = {
         precision: number >=0
         """,
     # ------------------------------------------------------------ maps
-    "KernelPCA": f"""{_FIRST}
+    "KernelPCA": f"""{FIRST}
         status_: KernelPCAStatus
         n_iter_: int >=0
         kernel_: kernel
@@ -403,7 +404,7 @@ OURS: dict[str, str] = {
         scatter: float64[.features,.features]
         largest: number >=0
         """,
-    "Nystroem": f"""{_FIRST}
+    "Nystroem": f"""{FIRST}
         kernel_: kernel
         _type: any
         root_: float64[landmarks,components]
@@ -417,7 +418,7 @@ OURS: dict[str, str] = {
         error_bound_: number inf
         spectral_estimate_: number inf
         """,
-    "RandomFourier": f"""{_FIRST}
+    "RandomFourier": f"""{FIRST}
         kernel: any
         gamma: number >0 | word scale auto
         n_components: int >0
@@ -432,7 +433,7 @@ OURS: dict[str, str] = {
         error_rms_: number >=0
         error_bound_: number >=0 inf
         """,
-    "PolynomialMap": f"""{_FIRST}
+    "PolynomialMap": f"""{FIRST}
         degree: int >0
         gamma: number >0 | word scale auto
         coef0: number >=0
@@ -442,7 +443,7 @@ OURS: dict[str, str] = {
         weights_: float64[components]
         n_components_: int >0 =components
         """,
-    "CircleMap": f"""{_FIRST}
+    "CircleMap": f"""{FIRST}
         lift: word
         center: any
         width: number >0 | None
@@ -456,7 +457,7 @@ OURS: dict[str, str] = {
 
 # ------------------------------------------------------------ read from LIBSVM or LIBLINEAR files
 
-_READ = f"""{_FIRST}
+_READ = f"""{FIRST}
 origin_: word
 status_: Status
 solver_: word

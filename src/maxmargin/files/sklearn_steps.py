@@ -1,10 +1,7 @@
 """Steps of scikit-learn that a file can hold: where they are, and their state as in ``schemas``."""
 
-_FIRST = """
-n_features_in_: int >0 =n_features
-feature_names_in_?: names[n_features]
-_sklearn_output_config?: any
-"""
+from maxmargin.files.schemas import FIRST
+
 _VECTORIZER = """
 fixed_vocabulary_: flag
 vocabulary_: any
@@ -16,7 +13,7 @@ STEPS: dict[str, tuple[str, str]] = {
     "Pipeline": ("sklearn.pipeline", ""),
     "ColumnTransformer": (
         "sklearn.compose",
-        f"""{_FIRST}
+        f"""{FIRST}
         transformers_: list of any
         output_indices_: any
         sparse_output_: flag
@@ -29,7 +26,7 @@ STEPS: dict[str, tuple[str, str]] = {
     ),
     "StandardScaler": (
         "sklearn.preprocessing",
-        f"""{_FIRST}
+        f"""{FIRST}
         n_samples_seen_: number >=0 | floats[n_features] >=0 | int64[n_features] >=0
         mean_: float64[n_features] nan | None
         var_: float64[n_features] >=0 nan | None
@@ -38,7 +35,7 @@ STEPS: dict[str, tuple[str, str]] = {
     ),
     "MinMaxScaler": (
         "sklearn.preprocessing",
-        f"""{_FIRST}
+        f"""{FIRST}
         n_samples_seen_: number >=0
         scale_: floats[n_features] nan inf
         min_: floats[n_features] nan inf
@@ -49,7 +46,7 @@ STEPS: dict[str, tuple[str, str]] = {
     ),
     "MaxAbsScaler": (
         "sklearn.preprocessing",
-        f"""{_FIRST}
+        f"""{FIRST}
         n_samples_seen_: number >=0
         max_abs_: floats[n_features] nan
         scale_: floats[n_features] >0 nan
@@ -57,23 +54,23 @@ STEPS: dict[str, tuple[str, str]] = {
     ),
     "RobustScaler": (
         "sklearn.preprocessing",
-        f"""{_FIRST}
+        f"""{FIRST}
         center_: floats[n_features] nan | None
         scale_: floats[n_features] >0 nan | None
         """,
     ),
-    "Normalizer": ("sklearn.preprocessing", _FIRST),
+    "Normalizer": ("sklearn.preprocessing", FIRST),
     "FunctionTransformer": (
         "sklearn.preprocessing",
         """
         n_features_in_?: int >0 =n_features
-        feature_names_in_?: names[n_features]
+        feature_names_in_?: texts[n_features]
         _sklearn_output_config?: any
         """,
     ),
     "SimpleImputer": (
         "sklearn.impute",
-        f"""{_FIRST}
+        f"""{FIRST}
         statistics_: floats[n_features] nan inf | int64[n_features] | objects[n_features]
         indicator_: MissingIndicator | None
         _fit_dtype: any
@@ -82,7 +79,7 @@ STEPS: dict[str, tuple[str, str]] = {
     ),
     "MissingIndicator": (
         "sklearn.impute",
-        f"""{_FIRST}
+        f"""{FIRST}
         features_: int64[.flags] increasing <n_features
         _n_features: int =n_features
         _precomputed: flag
@@ -90,7 +87,7 @@ STEPS: dict[str, tuple[str, str]] = {
     ),
     "OneHotEncoder": (
         "sklearn.preprocessing",
-        f"""{_FIRST}
+        f"""{FIRST}
         categories_: list of any
         _infrequent_enabled: flag
         _infrequent_indices?: list of int64[_] increasing | None
@@ -111,7 +108,7 @@ STEPS: dict[str, tuple[str, str]] = {
         "sklearn.feature_extraction.text",
         """
         n_features_in_: int >0 =words
-        feature_names_in_?: names[words]
+        feature_names_in_?: texts[words]
         idf_?: floats[words] >0
         _sklearn_output_config?: any
         """,
