@@ -262,11 +262,11 @@ def _check_parameters(value: Any, where: str) -> None:
         own = "_validate_params"
     if own is None:
         return
-    if isinstance(value, Kernel):
-        value = _with_numbers(copy.deepcopy(value))
-    elif hasattr(value, "origin_"):
-        value = _with_costs(value)
     try:
+        if isinstance(value, Kernel):
+            value = _with_numbers(copy.deepcopy(value))
+        elif hasattr(value, "origin_"):
+            value = _with_costs(value)
         methodcaller(own)(value)
     except Exception as refused:
         raise ValueError(f"{where}: {refused}") from None
