@@ -243,28 +243,46 @@ def label_file(path: AnyPath) -> Path:
     return Path(f"{os.fspath(path)}.labels.json")
 
 
+class Meaning(NamedTuple):
+    """What the numbers of one model file stand for (None: themselves), and its content's digest."""
+
+    labels: dict[str, Any] | None
+    sha256: str | None  # None in a file written by hand, which is for any content
+
+    def is_of(self, digest: str) -> bool:
+        """Tell whether this is about a model file with that digest."""
+        return self.sha256 is None or self.sha256 == digest
+
+
 def write_model(
     path: AnyPath, labels: NumberedLabels | None, write: Callable[[BinaryIO], None]
 ) -> None:
     """Write a model file and, if its labels need one, the file that says what they mean.
 
-    That one comes first, so that a model is never without it. It names the model by its content:
-    whatever is left after a crash is complete or is refused.
+    That one comes first, and knows both models by their content until the old one is replaced: so
+    whichever a crash leaves has its labels.
     """
     beside = label_file(path)
     meaning = None if labels is None else labels.meaning
-    if beside.exists():
-        _refuse_other_file(beside)
+    known = _read_other_labels(beside)
 
     def fill(draft: Path) -> None:
         with draft.open("wb") as file:
             write(file)
-        if meaning is not None:
-            content = {"labels": meaning, "sha256": _digest_of(draft)}
-            text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-            write_atomically(beside, lambda other: other.write_text(text, encoding="utf-8"))
+        if meaning is None and not known:
+            return
+        entries = [Meaning(meaning, _digest_of(draft))]
+        if Path(path).is_file():
+            old = _digest_of(Path(path))
+            found = next((entry.labels for entry in known if entry.is_of(old)), None)
+            entries.append(Meaning(found, old))
+        _write_label_file(beside, entries)
+        written.extend(entries)
 
+    written: list[Meaning] = []
     write_atomically(path, fill)
+    if len(written) > 1 and meaning is not None:
+        _write_label_file(beside, written[:1])
     if meaning is not None:
         some = ", ".join(f"{k} is {label!r}" for k, label in list(meaning.items())[:10])
         warnings.warn(
@@ -290,9 +308,18 @@ def _digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _refuse_other_file(beside: Path) -> None:
+def _write_label_file(beside: Path, entries: list[Meaning]) -> None:
+    content: dict[str, Any] = entries[0]._asdict()
+    if len(entries) > 1:
+        content["before"] = entries[1]._asdict()
+    text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+    write_atomically(beside, lambda draft: draft.write_text(text, encoding="utf-8"))
+
+
+def _read_other_labels(beside: Path) -> list[Meaning]:
+    """Return what a file of labels says that is already there; refuse any other file."""
     try:
-        _read_label_file(beside)
+        return _read_label_file(beside) if beside.exists() else []
     except ModelFileError as other:
         raise ValueError(
             f"{beside} is where labels are kept that are not integers, but it is something else: "
@@ -305,12 +332,15 @@ def read_labels(text: ModelText, numbers: Ints) -> npt.NDArray[Any]:
     beside = label_file(text.path)
     if not beside.exists():
         return numbers
-    meaning, digest = _read_label_file(beside)
-    if digest is not None and digest != text.sha256:
+    entries = [entry for entry in _read_label_file(beside) if entry.is_of(text.sha256)]
+    if not entries:
         raise ModelFileError(
             f"{beside}: it belongs to another content of {text.path}, as its sha256 says. If the "
             "model was replaced, remove this file; if not, save both again."
         )
+    meaning = entries[0].labels
+    if meaning is None:
+        return numbers
     if set(meaning) != {str(number) for number in numbers.tolist()}:
         raise ModelFileError(
             f"{beside}: it names the labels {', '.join(sorted(meaning))[:80]}, but the model has "
@@ -329,25 +359,37 @@ def read_labels(text: ModelText, numbers: Ints) -> npt.NDArray[Any]:
 _SMALL = 1 << 26  # bytes; no file of labels is larger
 
 
-def _read_label_file(beside: Path) -> tuple[dict[str, Any], str | None]:
+def _read_label_file(beside: Path) -> list[Meaning]:
+    """Return what the file says of its model and, while that is replaced, of the one before."""
     if beside.stat().st_size > _SMALL:
         raise ModelFileError(f"{beside}: it is too large for a file of labels.")
     try:
         content = parse(beside.read_bytes().decode("utf-8"))
     except ValueError as wrong:
         raise ModelFileError(f"{beside}: it is no JSON file of labels: {wrong}.") from wrong
+    if not isinstance(content, dict) or "before" not in content:
+        return [_read_meaning(beside, content)]
+    before = content.pop("before")
+    entries = [_read_meaning(beside, content, True), _read_meaning(beside, before, True)]
+    if any(entry.sha256 is None for entry in entries):
+        raise ModelFileError(f"{beside}: of two models, each must be named by its sha256.")
+    return entries
+
+
+def _read_meaning(beside: Path, content: Any, optional: bool = False) -> Meaning:
     known = isinstance(content, dict) and set(content) <= {"labels", "sha256"}
     meaning = content.get("labels") if known else None
     digest = content.get("sha256") if known else None
-    if not isinstance(meaning, dict) or not isinstance(digest, str | None):
+    unsaid = optional and known and meaning is None
+    if not (isinstance(meaning, dict) or unsaid) or not isinstance(digest, str | None):
         raise ModelFileError(
             f'{beside}: it must be like {{"labels": {{"0": "cat", "1": "dog"}}, "sha256": "…"}}.'
         )
-    labels = list(meaning.values())
+    labels = list((meaning or {}).values())
     good = all(isinstance(label, str | bool | int | float) for label in labels)
     finite = all(math.isfinite(label) for label in labels if isinstance(label, float))
     if not good or not finite or len(set(labels)) < len(labels):
         raise ModelFileError(
             f"{beside}: labels must be strings or finite numbers, and no two the same."
         )
-    return meaning, digest
+    return Meaning(meaning, digest)
