@@ -10,7 +10,7 @@ Rounding is forgiven, as far as the certificate itself says how much there is. R
 the file cannot be asked: the primal value is checked by ``mm.certify`` with the training data.
 """
 
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ _ALIKE = 1e-6  # relative: two ways to the same dual value
 _MOST_WORK = 3e8  # pairs of support vectors times columns, beyond which no dual value is computed
 _ROUGHLY = 1e-3  # relative: numbers that may be of float32, or of a matrix that is nearly singular
 _MOST_DEGREE = 10_000
+_MOST_NUMBERS = 1 << 20  # duals by plane that are looked at together
 _SIX_DIGITS = 5.1e-6  # relative: what is lost if numbers are written with 6 digits, as few do
 _LIBSVM_KERNELS = (Linear, Polynomial, RBF, Sigmoid, Precomputed, Constant)  # the last: if γ = 0
 
@@ -179,12 +180,34 @@ def _labels(model: Any) -> Ints:
     return np.repeat(np.arange(len(model.n_support_)), model.n_support_)
 
 
-def _by_plane(model: Any, values: Floats) -> Floats:
+def _plane_blocks(model: Any, sizes: Sizes) -> list[slice]:
+    """Return the planes in blocks, each with about as many duals by plane as a file may have."""
+    count = max(1, _MOST_NUMBERS // max(1, sizes["sv"]))
+    planes = sizes["planes"]
+    blocks = [slice(start, min(start + count, planes)) for start in range(0, planes, count)]
+    return blocks if _has_pairs(model) else [slice(0, planes)]
+
+
+def _has_pairs(model: Any) -> bool:
+    classes = getattr(model, "classes_", ())
+    return len(classes) > 2 and vars(model)["_scheme"] == "ovo"
+
+
+def _by_plane(model: Any, values: Floats, planes: slice) -> Floats:
     """Return values by (side, support vector) by plane."""
     if not hasattr(model, "classes_"):
         return values
     layout = lay_out(len(model.classes_), vars(model)["_scheme"])
-    return np.asarray(layout.spread(values, _labels(model)))
+    if not _has_pairs(model):
+        return np.asarray(layout.spread(values, _labels(model)))
+    ends = np.cumsum(model.n_support_)
+    pairs = islice(combinations(range(len(ends)), 2), planes.start, planes.stop)
+    out = np.zeros((planes.stop - planes.start, values.shape[1]))
+    for row, (i, j) in zip(out, pairs, strict=True):
+        for own, side in ((i, j - 1), (j, i)):
+            mine = slice(ends[own] - model.n_support_[own], ends[own])
+            row[mine] = values[side, mine]
+    return out
 
 
 def _is_joint(model: Any) -> bool:
@@ -194,39 +217,50 @@ def _is_joint(model: Any) -> bool:
 
 def _kernel_machine(model: Any, sizes: Sizes) -> None:
     """Check duals, coefficients, weights and intercepts against each other."""
-    state = vars(model)
-    duals, scales = state["_duals"], state["_scales"]
-    betas, coefficients = _by_plane(model, duals), _by_plane(model, model.dual_coef_)
-    by_row = betas.sum(axis=0, keepdims=True) if type(model).__name__ == "NuSVR" else betas
-    divisors = np.where(scales > 0, scales, 1.0)[:, np.newaxis]
-    require(_close(coefficients * divisors, by_row), "dual_coef_ does not come from its duals")
-    solved = state["_solved"]
-    unsolved = np.setdiff1d(np.arange(len(coefficients)), solved)
-    require(not coefficients[unsolved].any(), "a plane that was not solved for has duals")
+    state, solved = vars(model), vars(model)["_solved"]
     if model.kernel_.takes_gram or (not sizes["sv"] and "_weights" not in state):
         require("_given_products" in state, "it lacks '_given_products'")
     require(("_weights" in state) == ("_weights_of" in state), "its weights are of no duals")
     parts = _parts(model.certificate_)
     require(_is_joint(model) or len(parts) == len(solved), "its certificate is of other problems")
-    _boxes(model, betas)
-    products = _products(model, sizes, coefficients)
-    if products is None:
+    blocks = [_dual_values(model, sizes, planes) for planes in _plane_blocks(model, sizes)]
+    known = [block for block in blocks if block is not None]
+    if len(known) < len(blocks):
         return
-    squares = (divisors[:, 0] ** 2) * (coefficients.T * products).sum(axis=0)
+    values, terms = (np.concatenate(column) for column in zip(*known, strict=True))
+    if not _is_joint(model):
+        values, terms = values[solved], terms[solved]
+    _compare_duals(model, values, terms)
+
+
+def _dual_values(model: Any, sizes: Sizes, planes: slice) -> tuple[Floats, Floats] | None:
+    """Check the duals of some planes, and return their dual values with the sizes of their terms.
+
+    There is one value of all planes that were solved for together; None if that is much work.
+    """
+    state = vars(model)
+    betas = _by_plane(model, state["_duals"], planes)
+    coefficients = _by_plane(model, model.dual_coef_, planes)
+    by_row = betas.sum(axis=0, keepdims=True) if type(model).__name__ == "NuSVR" else betas
+    scales = state["_scales"][planes]
+    divisors = np.where(scales > 0, scales, 1.0)[:, np.newaxis]
+    require(_close(coefficients * divisors, by_row), "dual_coef_ does not come from its duals")
+    unsolved = np.setdiff1d(np.arange(planes.start, planes.stop), state["_solved"]) - planes.start
+    require(not coefficients[unsolved].any(), "a plane that was not solved for has duals")
+    _boxes(model, betas)
+    products = _products(model, sizes, coefficients, planes)
+    if products is None:
+        return None
+    squares = divisors[:, 0] ** 2 * (coefficients.T * products).sum(axis=0)
     linear, terms = _linear_terms(model, betas)
     if _is_joint(model):
-        linear, terms, squares = (
-            linear.sum(keepdims=True),
-            terms.sum(keepdims=True),
-            squares.sum(keepdims=True),
-        )
-        _compare_duals(model, linear - squares / 2, terms + np.abs(squares))
-    else:
-        size = terms[solved] + np.abs(squares[solved])
-        _compare_duals(model, linear[solved] - squares[solved] / 2, size)
+        linear, terms, squares = (x.sum(keepdims=True) for x in (linear, terms, squares))
+    return linear - squares / 2, terms + np.abs(squares)
 
 
-def _products(model: Any, sizes: Sizes, coefficients: Floats) -> Floats | None:
+def _products(
+    model: Any, sizes: Sizes, coefficients: Floats, planes: slice = slice(None)
+) -> Floats | None:
     """Return Σ K a at the support vectors, a column for each plane; None if that is much work."""
     state, vectors = vars(model), model.support_vectors_
     if type(model.kernel_) is Linear:
@@ -234,10 +268,10 @@ def _products(model: Any, sizes: Sizes, coefficients: Floats) -> Floats | None:
             vectors = _without_empty_columns(vectors)
         implied, size = _implied(coefficients, vectors)
         if "_weights" in state:
-            _weights(model, state["_weights"], implied, size)
+            _weights(model, state["_weights"][planes], implied, size)
         return np.asarray(vectors @ implied.T)
     if "_given_products" in state:
-        return np.asarray(state["_given_products"])
+        return np.asarray(state["_given_products"][:, planes])
     if float(sizes["sv"]) ** 2 * sizes["n_features"] > _MOST_WORK or not sizes["sv"]:
         return None
     rows = model.kernel_.prepare(vectors.astype(np.float64, copy=False))
@@ -714,20 +748,27 @@ def _read_expansion(model: Any, sizes: Sizes) -> None:
     beta, duals = model.dual_coef_, state["_duals"]
     edges = np.vstack([np.maximum(beta, 0.0), np.minimum(beta, 0.0)]) if name == "NuSVR" else beta
     require(np.array_equal(edges, duals), "dual_coef_ does not come from its duals")
-    by_plane = _by_plane(model, beta)
-    require(len(by_plane) == sizes["planes"], f"duals are not of {sizes['planes']} planes")
     if name == "OneClassSVM":
         require((beta >= 0).all(), "a dual is negative")
         return require(beta.any() or not beta.size, "all its duals are 0")
-    if "classes_" in state:
+    for planes in _plane_blocks(model, sizes):
+        _read_duals(model, sizes, planes)
+    return None
+
+
+def _read_duals(model: Any, sizes: Sizes, planes: slice) -> None:
+    """Check the signs and sums of the duals of some planes."""
+    by_plane = _by_plane(model, model.dual_coef_, planes)
+    require(len(by_plane) == planes.stop - planes.start, f"there are {sizes['planes']} planes")
+    if hasattr(model, "classes_"):
         signs = lay_out(sizes["classes"], "ovo").sign[_labels(model)].T
-        own = _by_plane(model, signs * beta)
-        if name == "NuSVC":  # divided by ρ, which an indefinite kernel may make negative
+        own = _by_plane(model, signs * model.dual_coef_, planes)
+        if type(model).__name__ == "NuSVC":  # divided by ρ, which some kernels make negative
             own = own * np.where(own.sum(axis=1) < 0, -1.0, 1.0)[:, np.newaxis]
         require((own >= 0).all(), "a dual has a sign that its class does not have")
     allowed = _SIX_DIGITS * np.abs(by_plane).sum(axis=1)
     off = np.abs(by_plane.sum(axis=1)) > allowed
-    return require(not off.any(), "its duals do not add up to 0")
+    require(not off.any(), "its duals do not add up to 0")
 
 
 def _read_linear_classes(model: Any, sizes: Sizes) -> None:
