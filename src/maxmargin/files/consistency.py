@@ -18,7 +18,11 @@ import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
-from maxmargin.estimators.feature_maps.polynomial import count_monomials
+from maxmargin.estimators.feature_maps.polynomial import (
+    count_monomials,
+    list_monomials,
+    weigh_monomials,
+)
 from maxmargin.estimators.reductions import lay_out
 from maxmargin.files.rules import Rule, Sizes, require
 from maxmargin.files.step_widths import STEP_RULES
@@ -410,8 +414,9 @@ def _calibrated(model: Any, sizes: Sizes) -> None:
         planes = len(vars(model)["_pairs"])
     require(len(found.classes) == planes, f"its calibration is not of {planes} planes")
     # LIBSVM may find that large scores make a class less likely.
-    rising = hasattr(model, "origin_") or (found.slope >= 0).all()
-    require(rising, "a slope of its calibration is negative")
+    if not hasattr(model, "origin_"):
+        require((found.slope >= 0).all(), "a slope of its calibration is negative")
+        _check_sides(found.classes, found.n_classes, vars(model)["_scheme"])
 
 
 # ------------------------------------------------------------------- linear machines
@@ -483,15 +488,21 @@ def _linear_weights(model: Any) -> None:
     require((np.abs(beta) <= costs * (1 + _NEAR) + allowed.max()).all(), "a dual exceeds its bound")
 
 
+def _check_sides(pairs: Any, classes: int, scheme: str) -> None:
+    """Check which class is on which side of each plane: the order that all fits have."""
+    if classes == 2:
+        return require(list(pairs) == [(1, 0)], "its plane has other sides than two classes")
+    sides = [(other < 0) if scheme != "ovo" else (0 <= one < other) for one, other in pairs]
+    require(all(sides) and all(one >= 0 for one, _ in pairs), f"its planes are not of {scheme!r}")
+    return require(list(pairs) == sorted(set(pairs)), "its planes are not in their order")
+
+
 def _linear_classes(model: Any, sizes: Sizes) -> None:
     """Check which classes are on both sides of each plane."""
     state, classes = vars(model), sizes["classes"]
     pairs = state["_pairs"]
     require(classes >= 2, "there is one class only")
-    require(len(set(pairs)) == len(pairs), "two planes are between the same classes")
-    single = classes > 2 and state["_scheme"] != "ovo"
-    same = all((other < 0) == single for _, other in pairs)
-    require(same, f"its planes are not those of {state['_scheme']!r}")
+    _check_sides(pairs, classes, state["_scheme"])
     if _is_joint(model):
         require(sizes["planes"] == classes, f"{classes} classes need {classes} planes")
         w, b = state.get("_joint", (None, None))
@@ -514,6 +525,7 @@ def _hard_margin(model: Any, sizes: Sizes) -> None:
     """Check duals of a hard margin, which have no bounds, and the weights they imply."""
     beta, found = model.dual_coef_, model.certificate_
     require(len(vars(model)["_subproblems"]) == sizes["planes"], "planes are not of its classes")
+    _check_sides(vars(model)["_subproblems"], sizes["classes"], vars(model)["_scheme"])
     require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
     if sizes["classes"] == 2:
         positive = int((beta > 0).sum())
@@ -597,6 +609,10 @@ def _bayes(model: Any, sizes: Sizes) -> None:
     pairs = list(combinations(range(sizes["classes"]), 2)) if sizes["classes"] < 1000 else []
     require(len(state["_pairs"]) == len(state["_posteriors"]), "a pair of classes has no draws")
     require(len(state["_pairs"]) <= max(len(pairs), 1), "there are too many pairs of classes")
+    _check_sides(state["_pairs"], sizes["classes"], "ovo")
+    require(state["_noise"] < 0.5, f"{state['_noise']:g} of the labels cannot be wrong")
+    same = state["_constant"] == model.intercept_scaling
+    require(same, "it was not fitted with its intercept_scaling: set it back, or fit again")
     for posterior in state["_posteriors"]:
         chains, draws, width = posterior.draws.shape
         require(chains * draws > 0, "there are no draws")
@@ -677,6 +693,11 @@ def _monomials(model: Any, sizes: Sizes) -> None:
     require(sizes["degree"] == kernel.degree, "its monomials have another degree")
     expected = count_monomials(columns, int(kernel.degree), kernel.coef0 > 0)
     require(sizes["components"] == expected, f"{columns} columns have {expected} monomials")
+    powers = list_monomials(columns, int(kernel.degree), kernel.coef0 > 0)
+    require(np.array_equal(model.powers_, powers), "its monomials are not in their order")
+    weights = weigh_monomials(powers, float(kernel.gamma), float(kernel.coef0))
+    same = (np.abs(model.weights_ - weights) <= _NEAR * weights).all()
+    require(same, "its monomials have other weights than those of its kernel")
 
 
 def _circle(model: Any, sizes: Sizes) -> None:

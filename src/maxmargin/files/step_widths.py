@@ -118,9 +118,8 @@ def _column_transformer(model: Any, sizes: Sizes) -> None:
         require(type(columns) is slice and columns.step is None, "its columns are no slices")
         ends = columns.start, columns.stop
         require(all(type(end) is int and end >= 0 for end in ends), "its columns are no slices")
-    for entry in model.transformers_:
-        require(type(entry) is tuple and len(entry) == 3, "a transformer has a name and columns")
-        name, step, columns = entry
+    _check_order(model)
+    for name, step, columns in model.transformers_:
         require(name in inputs and name in outputs, f"it does not know the columns of {name!r:.40}")
         chosen = _chosen_columns(columns, model)
         require(chosen == inputs[name], f"{name!r} is of columns that are not there, or of others")
@@ -128,6 +127,21 @@ def _column_transformer(model: Any, sizes: Sizes) -> None:
             require(step in ("drop", "passthrough"), f"{name!r} is no transformer")
         elif inputs[name]:
             _check_part(step, name, len(inputs[name]), outputs[name])
+    end = 0
+    for name, step, _ in model.transformers_:
+        if inputs[name] and step != "drop":
+            require(outputs[name].start == end, f"{name!r} makes columns at another place")
+            end = outputs[name].stop
+
+
+def _check_order(model: Any) -> None:
+    """Check that fitted transformers are those that were asked for, in their order."""
+    for entry in [*model.transformers, *model.transformers_]:
+        named = type(entry) is tuple and len(entry) == 3 and isinstance(entry[0], str)
+        require(named, "a transformer has a name and columns")
+    asked, fitted = ([e[0] for e in each] for each in (model.transformers, model.transformers_))
+    same = fitted[: len(asked)] == asked and fitted[len(asked) :] in ([], ["remainder"])
+    require(same, "its fitted transformers are not those of its parameters, in their order")
 
 
 def _chosen_columns(columns: Any, model: Any) -> list[int] | None:
@@ -184,15 +198,27 @@ def _one_hot(model: Any, sizes: Sizes) -> None:
     for k in range(width):
         _check_categories(categories[k])
         known = len(categories[k])
-        groups = known if rare[k] is None else known - len(rare[k]) + 1
-        require(rare[k] is None or rare[k].max(initial=0) < known, "it has no such category")
-        same = maps[k] is None or (len(maps[k]) == known and maps[k].max(initial=0) < groups)
-        require(same and (maps[k] is None) == (rare[k] is None), "its groups do not fit")
+        groups = _check_groups(known, rare[k], maps[k])
         for place, most in ((dropped[k], known), (grouped[k], groups)):
             inside = place is None or (isinstance(place, int | np.integer) and 0 <= place < most)
             require(inside, "it drops a category that it does not have")
+        kept = dropped[k] if dropped[k] is None or maps[k] is None else maps[k][dropped[k]]
+        require(kept == grouped[k], "it drops another category than it says")
         expected = groups - (dropped[k] is not None)
         require(made[k] == expected, f"it makes {made[k]} columns of {expected} categories")
+
+
+def _check_groups(known: int, rare: Any, places: Any) -> int:
+    """Check that rare categories share the last place, and return how many places there are."""
+    require((places is None) == (rare is None), "its groups do not fit")
+    if rare is None:
+        return known
+    inside = rare.size and rare.min() >= 0 and rare.max() < known
+    require(inside, "it has no such category")
+    is_rare = np.isin(np.arange(known), rare)
+    expected = np.where(is_rare, known - len(rare), np.cumsum(~is_rare) - 1)
+    require(np.array_equal(places, expected), "its groups do not fit")
+    return known - len(rare) + 1
 
 
 def _require_numbers(model: Any) -> None:
@@ -221,7 +247,7 @@ def _vectorizer(model: Any, sizes: Sizes) -> None:
     _check_pattern(model.token_pattern)
     lengths = model.ngram_range
     pair = type(lengths) is tuple and len(lengths) == 2 and all(type(n) is int for n in lengths)
-    require(pair, "ngram_range is no pair of integers")
+    require(pair and lengths[0] <= lengths[1], "ngram_range is no range of integers")
     texts = type(words) is dict and words and all(type(word) is str for word in words)
     require(texts, "its vocabulary is no dict of words")
     numbers = words.values()
@@ -230,13 +256,17 @@ def _vectorizer(model: Any, sizes: Sizes) -> None:
     if "_tfidf" in vars(model):
         fits = sizes["words"] == len(words)
         require(fits, f"it has {len(words)} words, but weights for {sizes['words']}")
+        for name in ("norm", "use_idf", "smooth_idf", "sublinear_tf"):
+            same = getattr(model, name) == getattr(vars(model)["_tfidf"], name)
+            require(same, f"its words are weighed with another {name} than it says")
 
 
 def _check_pattern(pattern: Any) -> None:
     try:
-        re.compile(pattern or "")
+        groups = re.compile(pattern or "").groups
     except (re.error, TypeError, RecursionError, OverflowError) as wrong:
         raise ValueError(f"token_pattern is no regular expression ({wrong})") from None
+    require(groups <= 1, "token_pattern has more than one group")
 
 
 def _weighted(model: Any, sizes: Sizes) -> None:
@@ -260,6 +290,48 @@ def _scaled(model: Any, sizes: Sizes) -> None:
             require(same, f"{name} is nan where the rows were not, or the other way round")
 
 
+def _equal(found: Any, expected: Any, size: Any = 0.0) -> bool:
+    """Return whether numbers are equal but for the rounding of float32."""
+    close = np.abs(found - expected) <= 1e-6 * np.maximum(np.abs(expected), size)
+    return bool((close | (found == expected) | (np.isnan(found) & np.isnan(expected))).all())
+
+
+def _without_tiny(values: Any) -> Any:
+    """Return divisors as scikit-learn does: 1 for columns that hardly vary."""
+    return np.where(values < 10 * np.finfo(values.dtype).eps, values.dtype.type(1), values)
+
+
+def _standardized(model: Any, sizes: Sizes) -> None:
+    """Check scales against variances; columns that are constant but for rounding have scale 1."""
+    if not model.with_std:
+        return
+    require(model.var_ is not None, "it lacks 'var_'")
+    noise = 2 * np.finfo(np.float64).eps * np.asarray(model.n_samples_seen_, dtype=np.float64)
+    mean = 0.0 if model.mean_ is None else model.mean_
+    constant = (model.scale_ == 1) & (model.var_ <= noise * model.var_ + (noise * mean) ** 2)
+    expected = np.where(constant, 1.0, np.sqrt(model.var_))
+    require(_equal(model.scale_, expected), "scale_ is not the root of var_")
+
+
+def _into_range(model: Any, sizes: Sizes) -> None:
+    """Check scales and shifts against the least and the largest value of each column."""
+    ends = model.feature_range
+    numbers = len(ends) == 2 and all(isinstance(e, int | float | np.number) for e in ends)
+    require(numbers and ends[0] < ends[1], "feature_range is no range")
+    span = model.data_max_ - model.data_min_
+    require(_equal(model.data_range_, span), "data_range_ is not from data_min_ to data_max_")
+    scale = (ends[1] - ends[0]) / _without_tiny(span)
+    require(_equal(model.scale_, scale), "scale_ does not come from data_range_")
+    moved = model.data_min_ * model.scale_
+    same = _equal(model.min_, ends[0] - moved, np.abs(moved))
+    require(same, "min_ does not come from data_min_")
+
+
+def _by_largest(model: Any, sizes: Sizes) -> None:
+    same = _equal(model.scale_, _without_tiny(model.max_abs_))
+    require(same, "scale_ does not come from max_abs_")
+
+
 def _without_function(model: Any, sizes: Sizes) -> None:
     given = (model.func, model.inverse_func, model.kw_args, model.inv_kw_args)
     require(all(each is None for each in given), "functions are never read from a file")
@@ -273,9 +345,9 @@ STEP_RULES: dict[str, tuple[Rule, ...]] = {
     "TfidfVectorizer": (_vectorizer,),
     "CountVectorizer": (_vectorizer,),
     "TfidfTransformer": (_weighted,),
-    "StandardScaler": (_scaled,),
-    "MinMaxScaler": (_scaled,),
-    "MaxAbsScaler": (_scaled,),
+    "StandardScaler": (_scaled, _standardized),
+    "MinMaxScaler": (_scaled, _into_range),
+    "MaxAbsScaler": (_scaled, _by_largest),
     "RobustScaler": (_scaled,),
     "FunctionTransformer": (_without_function,),
 }
