@@ -170,3 +170,19 @@ def test_scales_of_odd_columns_are_kept(scaler: Any, kind: Any, tmp_path: Path) 
     whole = make_pipeline(fitted, mm.CircleMap().fit(fitted.transform(odd)))
     mm.save(whole, path)
     assert_array_equal(mm.load(path)[0].transform(odd), fitted.transform(odd))
+
+
+@pytest.mark.parametrize("y", [TWO, Y], ids=["two classes", "three classes"])
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+def test_streams_of_linear_machines_are_kept(first: str, y: Any, tmp_path: Path) -> None:
+    path, options = tmp_path / "stream.mmg", {"classes": np.unique(y)}
+    model = mm.LinearSVC()
+    getattr(model, first)(X, y, **(options if first == "partial_fit" else {}))
+    model.partial_fit(X[:9], y[:9])
+    mm.save(model, path)
+    loaded = mm.load(path)
+    assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    again = loaded.partial_fit(X[9:], y[9:])
+    assert_array_equal(
+        again.decision_function(X), model.partial_fit(X[9:], y[9:]).decision_function(X)
+    )

@@ -491,7 +491,8 @@ def _linear_weights(model: Any) -> None:
 def _check_sides(pairs: Any, classes: int, scheme: str) -> None:
     """Check which class is on which side of each plane: the order that all fits have."""
     if classes == 2:
-        return require(list(pairs) == [(1, 0)], "its plane has other sides than two classes")
+        usual = list(pairs) in ([(1, 0)], [(1, -1)])  # the rest: as partial_fit says it
+        return require(usual, "its plane has other sides than two classes")
     sides = [(other < 0) if scheme != "ovo" else (0 <= one < other) for one, other in pairs]
     require(all(sides) and all(one >= 0 for one, _ in pairs), f"its planes are not of {scheme!r}")
     return require(list(pairs) == sorted(set(pairs)), "its planes are not in their order")
