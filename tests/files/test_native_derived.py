@@ -186,3 +186,28 @@ def test_streams_of_linear_machines_are_kept(first: str, y: Any, tmp_path: Path)
     assert_array_equal(
         again.decision_function(X), model.partial_fit(X[9:], y[9:]).decision_function(X)
     )
+
+
+def test_a_kernel_perceptron_of_a_stream_is_kept(tmp_path: Path) -> None:
+    path, model = tmp_path / "stream.mmg", mm.KernelPerceptron()
+    model.partial_fit(X[:30], Y[:30], classes=np.unique(Y))
+    mm.save(model, path)
+    loaded = mm.load(path)
+    assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    again = loaded.partial_fit(X[30:], Y[30:]).decision_function(X)
+    assert_array_equal(again, model.partial_fit(X[30:], Y[30:]).decision_function(X))
+
+
+@pytest.mark.parametrize("how", ["missing", "beyond"])
+def test_columns_of_a_given_matrix_are_there(how: str, tmp_path: Path) -> None:
+    path, K = tmp_path / "given.mmg", X @ X.T
+    mm.save(mm.KernelPerceptron(kernel="precomputed").fit(K, TWO), path)
+    mm.load(path).predict(K)
+    file = unseal(path.read_bytes())
+    if how == "missing":
+        del file.tensors[file.state.pop("support_")["array"]]
+    else:
+        file.array(file.state["support_"])[-1] = len(K)
+    path.write_bytes(seal(file.document, file.tensors))
+    with pytest.raises(mm.ModelFileError, match="support_"):
+        mm.load(path)

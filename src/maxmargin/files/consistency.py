@@ -574,13 +574,17 @@ def _of_state(model: Any, sizes: Sizes) -> None:
 def _kernel_norm(model: Any, sizes: Sizes) -> None:
     """Check ‖w‖² against coefficients and support vectors."""
     if model.kernel_.takes_gram:
-        return
+        numbers = vars(model).get("support_")  # which columns are read; partial_fit needs none
+        require(numbers is not None, "it lacks 'support_'")
+        inside = numbers.max(initial=-1) < sizes["n_features"]
+        return require(inside, f"support_ is not among {sizes['n_features']} columns")
     products = _products(model, sizes, model.dual_coef_)
     if products is not None:
         terms = model.dual_coef_.T * products
         allowed = _ROUGHLY * float(np.abs(terms).sum())
         apart = abs(float(terms.sum()) - float(vars(model)["_squared_norm"]))
         require(apart <= allowed, "its coefficients have another norm than it says")
+    return None
 
 
 def _linear_state(state: Any, sizes: Sizes) -> None:

@@ -224,7 +224,7 @@ OURS: dict[str, str] = {
         """,
     "KernelPerceptron": f"""{_PERCEPTRON}
         kernel_: kernel
-        support_: int64[sv] unique >=0
+        support_?: int64[sv] unique >=0
         support_vectors_: rows[vectors,_]
         dual_coef_: float64[planes,sv]
         _counts: Counts
