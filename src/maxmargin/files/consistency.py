@@ -127,6 +127,8 @@ def _certificate(found: Certificate, sizes: Sizes) -> None:
     require(found.dual > -np.inf or not np.isnan(found.primal), "it is no bound")
     if not np.isfinite([found.primal, found.dual]).all():
         return
+    # Certificates whose rounding is larger have no lower bound (``Certificate.resolved``).
+    require(found.parts or found.rounding < 0.5, "it is a bound that rounding leaves nothing of")
     slack = (found.rounding + _NEAR) * found.size
     require(found.primal >= found.dual - slack, "its upper bound is below its lower bound")
     if found.parts:
@@ -138,6 +140,23 @@ def _certificate(found: Certificate, sizes: Sizes) -> None:
 
 def _parts(found: Certificate) -> tuple[Certificate, ...]:
     return found.parts or (found,)
+
+
+def _proved(model: Any, sizes: Sizes) -> None:
+    """Check that a model that is said to be proved has a certificate that proves something.
+
+    What the certificate says of rounding, infeasible duals and drift excuses differences: one of
+    which all is excused is none that a solver was content with.
+    """
+    found = vars(model).get("certificate_")
+    if found is None or model.status_ is not Status.OPTIMAL:
+        return
+    for part in (found, *found.parts):
+        known = np.isfinite([part.primal, part.dual, part.rounding, part.drift]).all()
+        require(known, "its status says that it is proved, but its certificate proves nothing")
+        if not type(model).__name__.startswith("Linear"):  # others solve for feasible duals
+            feasible = part.infeasibility <= _ROUGHLY
+            require(feasible, "its status says that it is proved, but its duals are not feasible")
 
 
 def _compare_duals(model: Any, values: Floats, sizes_of_terms: Floats) -> None:
@@ -302,7 +321,10 @@ def _weights(model: Any, weights: Floats, implied: Floats, size: Floats) -> None
     if "_weights_of" in vars(model):
         same = np.array_equal(vars(model)["_weights_of"], model.dual_coef_)
         require(same, "its weights are not those of dual_coef_")
+    parts = _parts(model.certificate_)
     drift = np.full(len(weights), float(model.certificate_.drift))  # the largest of all planes
+    if len(parts) == len(weights):
+        drift = np.array([float(part.drift) for part in parts])
     length = np.linalg.norm(weights, axis=1)
     if getattr(model, "intercept", "free") == "penalized":
         length = np.hypot(
@@ -310,10 +332,21 @@ def _weights(model: Any, weights: Floats, implied: Floats, size: Floats) -> None
         )
     if _is_joint(model):
         length = np.full(len(weights), np.linalg.norm(length))
-    allowed = 2 * drift * np.where(length > 0, length, 1.0) + _ALIKE * length + _NEAR * size
+    allowed = 2 * drift * np.where(length > 0, length, 1.0)
+    allowed = np.minimum(allowed, _farthest(model)) + _ALIKE * length + _NEAR * size
     apart = np.linalg.norm(weights - implied, axis=1)
     same = (apart <= allowed) | ~np.isfinite(drift)
     require(same.all(), "its weights are not those that its duals imply")
+
+
+def _farthest(model: Any) -> float:
+    """Return how far weights can be from those of feasible duals: ‖w − w(β)‖² ≤ 2(P − D)."""
+    found, name = model.certificate_, type(model).__name__
+    known = model.status_ is Status.OPTIMAL and found.infeasibility <= _NEAR
+    if not known or name not in ("SVC", "SVR", "LinearSVC", "LinearSVR"):
+        return np.inf
+    gap = max(found.primal - found.dual, 0.0) + (found.rounding + _NEAR) * found.size
+    return 2 * float(np.sqrt(2 * gap))
 
 
 def _linear_terms(model: Any, betas: Floats) -> tuple[Floats, Floats]:
@@ -810,7 +843,7 @@ def _one_plane(model: Any, sizes: Sizes) -> None:
     require(sizes["planes"] == 1, "it has more than one intercept")
 
 
-_MACHINE = (_kernel_of_rows, _support, _kernel_machine, _intercepts)
+_MACHINE = (_proved, _kernel_of_rows, _support, _kernel_machine, _intercepts)
 _RULES: dict[str, tuple[Rule, ...]] = {
     "Certificate": (_certificate,),
     "MulticlassCertificate": (_certificate,),
@@ -822,9 +855,9 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "QuantileSVR": _MACHINE,
     "NuSVR": _MACHINE,
     "OneClassSVM": _MACHINE,
-    "HardMarginSVC": (_kernel_of_rows, _hard_margin, _intercepts),
-    "LinearSVC": (_linear_classes, _linear_machine, _intercepts, _calibrated),
-    "LinearSVR": (_linear_machine, _intercepts),
+    "HardMarginSVC": (_proved, _kernel_of_rows, _hard_margin, _intercepts),
+    "LinearSVC": (_proved, _linear_classes, _linear_machine, _intercepts, _calibrated),
+    "LinearSVR": (_proved, _linear_machine, _intercepts),
     "Perceptron": (_one_or_each, _of_state),
     "AveragedPerceptron": (_one_or_each, _of_state),
     "VotedPerceptron": (_one_or_each, _of_state),
