@@ -394,3 +394,27 @@ def test_kernels_offered_are_those_of_the_library() -> None:
         as_kernel("none")
     known = {word.strip("' ") for word in str(wrong.value).split("[")[1].split("]")[0].split(",")}
     assert known == {*KERNELS, "polynomial", "precomputed"}
+
+
+def test_what_a_model_cannot_take_is_named_by_line_and_column(
+    run: Run, houses: Path, rings: Path, tmp_path: Path
+) -> None:
+    run("fit", houses.name, "-o", "m.mmg")
+    (tmp_path / "gap.csv").write_text("b,a\n1,2\n,3\n")
+    result = run("predict", "m.mmg", "gap.csv")
+    assert result.exit_code == 1
+    assert "gap.csv:3: column 'b' is empty" in result.stderr
+    run("fit", rings.name, "-o", "r.mmg")
+    result = run("predict", "r.mmg", "-", stdin=b"1 1:0.5 99:1\n")
+    assert result.exit_code == 1
+    assert "1:9: index 99 is beyond the columns of the model, 2; leave it out" in result.stderr
+
+
+def test_a_class_of_one_row_cannot_be_split(run: Run, tmp_path: Path) -> None:
+    lines = [
+        f"{k},{k % 3},{'rare' if k == 7 else 'often' if k % 2 else 'seldom'}" for k in range(30)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["u,v,label", *lines]))
+    result = run("fit", "t.csv", "--test", "0.3")
+    assert result.exit_code == 1
+    assert "rare has one" in result.stderr

@@ -399,7 +399,7 @@ def test_svmlight_and_tables_are_not_mixed_up(tmp_path: Path) -> None:
     assert rows[0].y.dtype == np.float64
     with pytest.raises(DataFileError, match="index 3 is beyond"):
         list(read_rows(io.BytesIO(b"1 3:5\n"), Layout("svmlight", 2)))
-    with pytest.raises(DataFileError, match="trained on svmlight text"):
+    with pytest.raises(DataFileError, match="takes rows of svmlight text"):
         later(tmp_path, "a,b\n1,2\n", Layout("svmlight", 2))
 
 

@@ -438,6 +438,13 @@ def split_rows(y: Any, task: str, fraction: float | None, seed: int) -> tuple[An
     if fraction is None:
         return rows, rows[:0]
     classes = y if task == "classification" else None
+    if classes is not None:
+        labels, counts = np.unique(classes, return_counts=True)
+        if counts.min() < 2:
+            raise click.ClickException(
+                f"--test needs two rows of each class, and {labels[counts.argmin()]} has one: "
+                "leave that row out, or leave out --test."
+            )
     try:
         parts = train_test_split(rows, test_size=fraction, stratify=classes, random_state=seed)
     except ValueError as impossible:

@@ -383,6 +383,9 @@ _WAYS_OUT = {  # of the library, and here
     "mm.certify(model, X, y)": "maxmargin certify",
     "use keep='best'": "use --param keep=best",
     "Set label_noise to": "Set --param label_noise=… to",
+    "is beyond n_features=": "is beyond the columns of the model, ",
+    "pass a larger n_features, or None to take as many columns as there are": "leave it out, or "
+    "fit a model to rows that have it",
     "label=…, or --label": "--label",
     "label=…, on the command line --label": "--label",
 }

@@ -83,15 +83,34 @@ def predict(
     if has_labels(data, layout):
         output.note(f"The labels in {data} are not looked at; maxmargin score compares them.")
     blocks = read_blocks(output, data, layout, label=False)
-    answer = getattr(saved.model, method)
-    answers = (answer(write_out(saved.model, block.X)) for block in ReadAhead(blocks))
+    answers = (answer(saved, method, block, layout, data) for block in ReadAhead(blocks))
     counted = Counted(answers)
     header = [] if method == "predict" else column_names(saved, method)
     if output.as_json and path in (None, "-"):
-        found = [answer for block in counted for answer in block.tolist()]
+        found = [label for block in counted for label in block.tolist()]
         return output.finish(rows=counted.rows, columns=header or None, predictions=found)
     write_answers(path, header, counted)
     return output.finish(rows=counted.rows, columns=header or None, saved=path)
+
+
+def answer(saved: SavedModel, method: str, block: Any, layout: Any, data: str) -> Any:
+    """Return what a model says about rows; an empty cell that it cannot take is named."""
+    import numpy as np
+
+    try:
+        return getattr(saved.model, method)(write_out(saved.model, block.X))
+    except ValueError as wrong:
+        cells = block.X if isinstance(block.X, np.ndarray) else np.zeros((0, 0))
+        missing = np.argwhere(cells != cells)
+        if "NaN" not in str(wrong) or not len(missing):
+            raise
+        row, column = missing[0].tolist()
+        position = layout.columns[column].position
+        name = repr(layout.names[position]) if layout.names else str(position + 1)
+        raise click.ClickException(
+            f"{data}:{block.numbers[row]}: column {name} is empty, but no cell of the training "
+            "file was, so the model has nothing to put there; fill it in, or leave out the row."
+        ) from wrong
 
 
 def find_method(saved: SavedModel, proba: bool, decision: bool) -> str:

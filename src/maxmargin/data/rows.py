@@ -576,7 +576,7 @@ def _read_svmlight(source: Where, layout: Layout, rows: int, label: bool) -> Ite
     named = isinstance(source, str | os.PathLike) and source != "-"
     if named and extension_of(Path(source)) in _NOT_SVMLIGHT:
         raise DataFileError(
-            f"{source}: the model was trained on svmlight text, and this is a table; convert it "
+            f"{source}: the model takes rows of svmlight text, and this is a table; convert it "
             "(maxmargin.data.convert, or maxmargin convert)"
         )
     for block in iterate_svmlight(
