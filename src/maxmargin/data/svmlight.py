@@ -781,8 +781,8 @@ def _refuse_line(line: bytes, place: str, reader: _Reader) -> NoReturn:
         after = pairs.pop(0) if pairs else (len(body) + 1, "")
         if re.fullmatch(r"qid:\d{1,19}", after[1], re.ASCII) is None or int(after[1][4:]) >= 2**63:
             raise DataFileError(
-                f"{place}:{after[0]}: {after[1]!r} where the row's 'qid:number' should be; write "
-                "one after each label, or leave out query_id=True"
+                f"{place}:{after[0]}: {_quoted(after[1])} where the row's 'qid:number' should be; "
+                "write one after each label, or leave out query_id=True"
             )
     previous = -1
     for column, pair in pairs:

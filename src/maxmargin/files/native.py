@@ -36,6 +36,7 @@ _TYPES = {
 }  # fmt: skip
 _CODES = {name: code for code, name in _TYPES.items()}
 _PIECE = 1 << 24  # bytes written at a time
+_LONGEST = 600  # characters of a message of others
 _WAYS_OUT = {
     "callback": "set_params(callback=None) removes it",
     "kernel": "use a kernel of mm.kernels, or keep the model with pickle",
@@ -241,8 +242,13 @@ def load_described(path: str | os.PathLike[str]) -> Described:
     return Described(model, layout, header)
 
 
+def _cropped(text: str) -> str:
+    """Return a message of others, which may quote half a file, in a length that can be read."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
 def _sentence(wrong: Exception) -> str:
-    text = str(wrong) or type(wrong).__name__
+    text = _cropped(str(wrong)) or type(wrong).__name__
     return text if text.endswith(".") else f"{text}."
 
 
@@ -282,7 +288,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict
     except SafetensorError as wrong:
         raise ModelFileError(
             f"{path}: this is no model file of maxmargin. It begins with {_beginning(path)!r} "
-            f"(safetensors: {wrong})."
+            f"(safetensors: {_cropped(str(wrong))})."
         ) from None
     found = metadata.get(_DIGEST)
     if found != _digest(metadata[_KEY], tensors):
