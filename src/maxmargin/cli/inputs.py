@@ -381,7 +381,9 @@ def read_blocks(output: Output, source: str, layout: Any, *, label: bool) -> Ite
         yield block
 
 
-def read_like_training(output: Output, saved: SavedModel, source: str, zero_based: bool) -> "Rows":
+def read_like_training(
+    output: Output, saved: SavedModel, source: str, zero_based: bool
+) -> "GivenRows":
     """Return all rows of a labelled file, read as the training file was."""
     import numpy as np
     import scipy.sparse as sp
@@ -398,7 +400,9 @@ def read_like_training(output: Output, saved: SavedModel, source: str, zero_base
     parts = [block.X for block in blocks]
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
     y = np.concatenate([block.y for block in blocks])
-    return Rows(write_out(saved.model, X), y, np.concatenate([block.numbers for block in blocks]))
+    return GivenRows(
+        write_out(saved.model, X), y, np.concatenate([block.numbers for block in blocks])
+    )
 
 
 def held_back_options(function: Any) -> Any:
@@ -417,16 +421,16 @@ _HELD_BACK = [
 ]  # fmt: skip
 
 
-class Rows(NamedTuple):
+class GivenRows(NamedTuple):
     """Rows with labels, and where they are in the file."""
 
     X: Any
     y: Any
     numbers: Any
 
-    def taken(self, rows: Any) -> "Rows":
+    def taken(self, rows: Any) -> "GivenRows":
         """Return some of them."""
-        return Rows(self.X[rows], self.y[rows], self.numbers[rows])
+        return GivenRows(self.X[rows], self.y[rows], self.numbers[rows])
 
 
 def split_rows(y: Any, task: str, fraction: float | None, seed: int) -> tuple[Any, Any]:
@@ -462,7 +466,7 @@ def read_training_rows(
     zero_based: bool,
     fraction: float | None,
     seed: int,
-) -> tuple[Rows, Rows | None]:
+) -> tuple[GivenRows, GivenRows | None]:
     """Return the rows that a model was fitted to, and those that were held back."""
     from maxmargin.inspection.model_view import view_model
 

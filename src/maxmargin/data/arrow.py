@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.data.cells import Column
-from maxmargin.data.source import Source
+from maxmargin.data.source import DataSource
 from maxmargin.data.table import Table, find_label
 from maxmargin.errors import DataFileError
 
@@ -20,7 +20,7 @@ _ROWS = 1 << 16
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # units per second
 
 
-def is_arrow(opened: Source) -> bool:
+def is_arrow(opened: DataSource) -> bool:
     """Tell whether a source is a Parquet or an Arrow file."""
     start = opened.start
     # Text may begin with a column PAR1, but then has no such bytes.
@@ -59,7 +59,7 @@ class Values(NamedTuple):
         return [spelt.get(value, "") for value in self.cells.tolist()]
 
 
-def read_arrow(opened: Source, label: str | int | None) -> Table:
+def read_arrow(opened: DataSource, label: str | int | None) -> Table:
     """Return the table that a Parquet or Arrow file is."""
     frame = open_frame(opened)
     width = len(frame.names)
@@ -91,7 +91,7 @@ def require_pyarrow(name: str) -> None:
         ) from missing
 
 
-def open_frame(opened: Source) -> Frame:
+def open_frame(opened: DataSource) -> Frame:
     """Open a Parquet or Arrow file."""
     require_pyarrow(opened.name)
     parquet = opened.start.startswith(_PARQUET)
@@ -121,7 +121,7 @@ def _naming(file: str) -> Iterator[None]:
         raise DataFileError(f"{file}: damaged ({broken}); fetch or write it again") from broken
 
 
-def _bytes_of(opened: Source) -> Any:
+def _bytes_of(opened: DataSource) -> Any:
     import pyarrow as pa
 
     if opened.path is not None:
@@ -129,7 +129,7 @@ def _bytes_of(opened: Source) -> Any:
     return pa.BufferReader(b"".join(opened.chunks))
 
 
-def _open_parquet(opened: Source) -> Frame:
+def _open_parquet(opened: DataSource) -> Frame:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(_bytes_of(opened))
@@ -150,7 +150,7 @@ def _open_parquet(opened: Source) -> Frame:
     return Frame(opened.name, "Parquet", names, batches)
 
 
-def _open_ipc(opened: Source) -> Frame:
+def _open_ipc(opened: DataSource) -> Frame:
     import pyarrow as pa
 
     file = pa.ipc.open_file(_bytes_of(opened))

@@ -37,7 +37,7 @@ from maxmargin.data.source import (
     PACKINGS,
     SVMLIGHT_ENDINGS,
     TABLE_ENDINGS,
-    Source,
+    DataSource,
     Where,
     extension_of,
     open_source,
@@ -45,9 +45,9 @@ from maxmargin.data.source import (
 )
 from maxmargin.data.svmlight import format_svmlight, iterate_svmlight, open_packed
 from maxmargin.data.table import (
-    Lines,
     Piece,
     Records,
+    TableLines,
     Text,
     check_width,
     find_header,
@@ -182,7 +182,7 @@ def _target_format(target: Path) -> str:
 # ------------------------------------------------------------------- sources
 
 
-_Again = Callable[[], AbstractContextManager[Source]]
+_Again = Callable[[], AbstractContextManager[DataSource]]
 
 
 class _Spooled(io.BufferedIOBase):
@@ -350,7 +350,7 @@ def _dense(X: Any) -> Any:
 class _Chunks(io.RawIOBase):
     """An opened source as a stream."""
 
-    def __init__(self, opened: Source) -> None:
+    def __init__(self, opened: DataSource) -> None:
         self.name, self._chunks, self._rest = opened.name, opened.chunks, b""
 
     def read(self, size: int = -1, /) -> bytes:
@@ -462,7 +462,7 @@ class _TextReader:
         return [kind if there else "texts" for kind, there in zip(kinds, present, strict=True)]
 
 
-def _open_lines(table: Lines, opened: Source, label: str | int | None) -> _Opened:
+def _open_lines(table: TableLines, opened: DataSource, label: str | int | None) -> _Opened:
     delimiter = TABLE_ENDINGS.get(opened.extension)
     _, body, names, width = find_header("".join(table.head), opened.name, delimiter, label)
     kind, text = "TSV" if body.delimiter == "\t" else "CSV", Text(table, body)

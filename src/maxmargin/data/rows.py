@@ -24,7 +24,7 @@ from maxmargin.data.source import (
     JSON_ENDINGS,
     SVMLIGHT_ENDINGS,
     TABLE_ENDINGS,
-    Source,
+    DataSource,
     Where,
     extension_of,
     open_source,
@@ -33,9 +33,9 @@ from maxmargin.data.source import (
 from maxmargin.data.svmlight import iterate_svmlight
 from maxmargin.data.table import (
     HEADER_ROWS,
-    Lines,
     Piece,
     Row,
+    TableLines,
     Text,
     check_width,
     find_body,
@@ -144,7 +144,7 @@ def _read_table(source: Where, layout: Layout, rows: int, label: bool) -> Iterat
         yield from _make_blocks(table, layout, rows, label)
 
 
-def _open_table(opened: Source, layout: Layout) -> _Opened:
+def _open_table(opened: DataSource, layout: Layout) -> _Opened:
     """Find out what a file is, as when it is read for training, and find its columns."""
     if opened.extension in SVMLIGHT_ENDINGS:
         raise DataFileError(
@@ -152,7 +152,7 @@ def _open_table(opened: Source, layout: Layout) -> _Opened:
             "to the table's columns"
         )
     table = open_table(opened)
-    if isinstance(table, Lines):
+    if isinstance(table, TableLines):
         return _open_text(table, opened, layout)
     return _open_named(table.names, table.rows, layout, opened.name, table.numbered)
 
@@ -171,7 +171,7 @@ def _open_named(
     return _Opened(file, numbered, found.width, found.places, found.label, rows, found.remarks)
 
 
-def _open_text(table: Lines, opened: Source, layout: Layout) -> _Opened:
+def _open_text(table: TableLines, opened: DataSource, layout: Layout) -> _Opened:
     """Find the columns of a table as text: by the delimiter that gives those of the layout."""
     content, by_name = "".join(table.head), TABLE_ENDINGS.get(opened.extension)
     wanted = by_name if by_name and by_name in content else None

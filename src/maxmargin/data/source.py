@@ -63,7 +63,7 @@ _FOREIGN = (
 )
 
 
-class Source(NamedTuple):
+class DataSource(NamedTuple):
     """An opened source of bytes."""
 
     name: str
@@ -79,7 +79,7 @@ class Source(NamedTuple):
 
 
 @contextlib.contextmanager
-def open_source(source: Where) -> Iterator[Source]:
+def open_source(source: Where) -> Iterator[DataSource]:
     """Open a path, "-" for standard input, or a binary stream, which stays open."""
     with contextlib.ExitStack() as stack:
         path = None
@@ -102,7 +102,7 @@ def open_source(source: Where) -> Iterator[Source]:
         chunks = _read_chunks(stream, packing, name)
         first = next(chunks, b"")
         whole = chain([first] if first else [], chunks)
-        yield Source(name, extension, whole, first[:_START], path if packing is None else None)
+        yield DataSource(name, extension, whole, first[:_START], path if packing is None else None)
 
 
 def refuse_no_file(path: Path) -> None:
@@ -124,7 +124,7 @@ def _endings(path: Path) -> tuple[str, str | None]:
     return endings[-1] if endings else "", packing
 
 
-def refuse_foreign(opened: Source) -> None:
+def refuse_foreign(opened: DataSource) -> None:
     """Raise if a file is of a kind that is not read here."""
     start = opened.start.lstrip()
     text = not _not_text(start)  # SQLite may also be the name of a column

@@ -412,7 +412,7 @@ class _Reader:
         self.query_id = query_id
         self._zero_based = zero_based
         first = 0 if zero_based else 1
-        self._rule = loops.svmlight.Rule(
+        self._rule = loops.svmlight.Grammar(
             first, (n_features or _MOST_COLUMNS) - 1 + first, bool(query_id)
         )
         self._threads = usual_threads() if threads is None else threads

@@ -22,7 +22,7 @@ from maxmargin.data.source import (
     CHUNK,
     JSON_ENDINGS,
     TABLE_ENDINGS,
-    Source,
+    DataSource,
     decode,
     split_lines,
     whole_lines,
@@ -93,7 +93,7 @@ def read_table(content: str, file: str, delimiter: str | None, label: str | int 
 # ------------------------------------------------------------------- files opened
 
 
-class Lines(NamedTuple):
+class TableLines(NamedTuple):
     """A table as text that is opened: UTF-8 that is cut where lines end."""
 
     head: list[str]
@@ -118,7 +118,7 @@ class Records(NamedTuple):
     format: str
 
 
-def open_table(opened: Source) -> Lines | Records:
+def open_table(opened: DataSource) -> TableLines | Records:
     """Find out what the text of a source is, and read as much of it as that takes."""
     text = decode(opened.chunks, opened.name)
     chunks = whole_lines(text.chunks)
@@ -131,7 +131,7 @@ def open_table(opened: Source) -> Lines | Records:
         parts.append(part)
     first = b"".join(parts)
     head = list(islice(split_lines([first]), HEADER_ROWS + 1))
-    table = Lines(head, first, chunks, text.remarks)
+    table = TableLines(head, first, chunks, text.remarks)
     start = "".join(head)[:1000].lstrip().lower()
     if opened.extension == ".arff" or start.startswith("@relation"):
         names, body = split_arff("".join(table.lines()), opened.name)
@@ -435,7 +435,7 @@ class Splitter:
 class Text(NamedTuple):
     """The rows of a table as text that is opened."""
 
-    table: Lines
+    table: TableLines
     body: Body
 
     def rows(self) -> Iterator[Row]:

@@ -146,7 +146,7 @@ def load_liblinear(
     return model
 
 
-class Parsed(NamedTuple):
+class LiblinearText(NamedTuple):
     """What a model file says."""
 
     solver_type: str
@@ -157,7 +157,7 @@ class Parsed(NamedTuple):
     intercept: Floats  # by plane
 
 
-def _parse(text: ModelText) -> Parsed:
+def _parse(text: ModelText) -> LiblinearText:
     header = Header(text, _KEYS, "w")
     solver = header.word("solver_type", [*_CLASSIFIERS, *_REGRESSORS, _ONE_CLASS, *_LOGISTIC])
     if solver in _LOGISTIC:
@@ -193,7 +193,7 @@ def _parse(text: ModelText) -> Parsed:
         raise header.error("bias", "times its weight it is too large")
     # A model has at least one column, be it unused.
     weights = weights if len(weights) else np.zeros((1, planes))
-    return Parsed(solver, labels, bias, rho, weights, intercept)
+    return LiblinearText(solver, labels, bias, rho, weights, intercept)
 
 
 def _read_weights(text: ModelText, lines: int, planes: int) -> Floats:
@@ -221,7 +221,7 @@ def _read_weights(text: ModelText, lines: int, planes: int) -> Floats:
 # ------------------------------------------------------------------- from text to model
 
 
-def _adopt_classes(model: Any, parsed: Parsed, labels: npt.NDArray[Any]) -> None:
+def _adopt_classes(model: Any, parsed: LiblinearText, labels: npt.NDArray[Any]) -> None:
     place = np.argsort(labels, kind="stable")  # in the file, by class
     W, b = parsed.weights.T, parsed.intercept
     n_classes = len(labels)
@@ -242,7 +242,7 @@ def _adopt_classes(model: Any, parsed: Parsed, labels: npt.NDArray[Any]) -> None
     state["coef_"], state["intercept_"] = W.copy(), b
 
 
-def _adopt_one_class(model: Any, parsed: Parsed, rho: float) -> None:
+def _adopt_one_class(model: Any, parsed: LiblinearText, rho: float) -> None:
     """Let the weights be the only support vector."""
     w = parsed.weights.T.copy()
     vars(model).update(

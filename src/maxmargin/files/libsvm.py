@@ -150,7 +150,7 @@ def load_libsvm(
 # ------------------------------------------------------------------- the text
 
 
-class Parsed(NamedTuple):
+class LibsvmText(NamedTuple):
     """What a model file says; all of it fits together."""
 
     svm_type: str
@@ -166,7 +166,7 @@ class Parsed(NamedTuple):
     size: int  # bytes of the file
 
 
-def _parse(text: ModelText) -> Parsed:
+def _parse(text: ModelText) -> LibsvmText:
     header = Header(text, _KEYS, "SV")
     svm_type = header.word("svm_type", _MODELS)
     parameters = _kernel_parameters(header)
@@ -182,7 +182,7 @@ def _parse(text: ModelText) -> Parsed:
     extras = _parse_probabilities(header, pairs, svm_type)
     body = _read_body(text, int(total), n_classes - 1, parameters["kernel"] == "precomputed")
     text.expect_end()
-    parsed = Parsed(
+    parsed = LibsvmText(
         svm_type, parameters, rho, labels, n_support, *extras, body.coefficients, body.vectors,
         text.size,
     )  # fmt: skip
@@ -354,7 +354,7 @@ def _read_pairs(
         start = stop
 
 
-def _check_duals(text: ModelText, parsed: Parsed, body: _Body) -> None:
+def _check_duals(text: ModelText, parsed: LibsvmText, body: _Body) -> None:
     """Raise unless coefficients have the signs and sums that duals of such a machine have."""
     a = parsed.coefficients
     classes = 1 if parsed.labels is None else len(parsed.labels)
@@ -393,7 +393,7 @@ def _file_signs(n_classes: int) -> Floats:
 # ------------------------------------------------------------------- from text to model
 
 
-def _plane(parsed: Parsed) -> dict[str, Any]:
+def _plane(parsed: LibsvmText) -> dict[str, Any]:
     """Return the state of a machine with one plane."""
     beta, rho = parsed.coefficients.T.copy(), parsed.rho
     state: dict[str, Any] = {
@@ -415,7 +415,7 @@ def _plane(parsed: Parsed) -> dict[str, Any]:
     return state
 
 
-def _planes_of_classes(parsed: Parsed, labels: npt.NDArray[Any]) -> dict[str, Any]:
+def _planes_of_classes(parsed: LibsvmText, labels: npt.NDArray[Any]) -> dict[str, Any]:
     """Return the state of a classifier: classes sorted, and signs as they are here."""
     place = np.argsort(labels, kind="stable")  # in the file, by class
     n_classes, n_support = len(labels), parsed.n_support
@@ -458,7 +458,7 @@ def _planes_of_classes(parsed: Parsed, labels: npt.NDArray[Any]) -> dict[str, An
 
 
 def _support(
-    parsed: Parsed, text: ModelText, order: Ints, n_features: int | None
+    parsed: LibsvmText, text: ModelText, order: Ints, n_features: int | None
 ) -> dict[str, Any]:
     """Return the state about support vectors, which the file has in another order."""
     vectors = parsed.vectors[order]
@@ -481,7 +481,7 @@ def _support(
             "shape_fit_": (len(order), width), "n_features_in_": width}  # fmt: skip
 
 
-def _set_costs(model: Any, parsed: Parsed, given: dict[str, Any]) -> None:
+def _set_costs(model: Any, parsed: LibsvmText, given: dict[str, Any]) -> None:
     """Set the parameters that a file does not hold: as given, or as far as duals tell them."""
     known = _UNKNOWN[parsed.svm_type]
     for name, value in given.items():

@@ -255,7 +255,7 @@ def _chi_square(body: Graph, a: str, b: str) -> str:
     return body.add("Div", _square_of_difference(body, a, b), total)
 
 
-class Body(NamedTuple):
+class GraphBody(NamedTuple):
     """The graph inside a loop: what it reads and returns."""
 
     graph: Graph
@@ -277,7 +277,7 @@ def _sum_over_columns(
         body.add("Unsqueeze", own, np.array([1])),
         body.add("Unsqueeze", other, np.array([0])),
     )
-    inside = Body(body, ((so_far, 2), (own, 1), (other, 1)), body.add("Add", so_far, each))
+    inside = GraphBody(body, ((so_far, 2), (own, 1), (other, 1)), body.add("Add", so_far, each))
     start = graph.filled(x, len(Z), 0.0)
     columns = graph.add("Transpose", x, perm=[1, 0])
     return graph.add("Scan", start, columns, Z.T, body=inside, num_scan_inputs=2)
@@ -337,7 +337,7 @@ _KERNEL_NAMES = sorted(kernel.__name__ for kernel in [*_KERNELS, Precomputed])
 # ------------------------------------------------------------------- scores
 
 
-class Output(NamedTuple):
+class GraphOutput(NamedTuple):
     """What a graph returns under a name: a value, its type, and its columns (None: a vector)."""
 
     value: str
@@ -345,7 +345,7 @@ class Output(NamedTuple):
     columns: int | None = None
 
 
-Outputs = dict[str, Output]
+Outputs = dict[str, GraphOutput]
 
 
 def _expansion(graph: Graph, model: Any, x: str, coefficients: Floats) -> str:
@@ -400,7 +400,9 @@ def _with_absent(graph: Graph, scores: str, present: Any, n_classes: int) -> str
     return graph.take(both, place)
 
 
-def _classified(graph: Graph, model: Any, totals: str, decision: Output | None = None) -> Outputs:
+def _classified(
+    graph: Graph, model: Any, totals: str, decision: GraphOutput | None = None
+) -> Outputs:
     """Write labels; ``totals`` are f of two classes, a vector, or a score for each class."""
     classes = _as_labels(model)
     if len(classes) == 2:
@@ -411,8 +413,8 @@ def _classified(graph: Graph, model: Any, totals: str, decision: Output | None =
     columns = None if len(classes) == 2 else len(classes)
     kind = str if classes.dtype.kind == "O" else classes.dtype
     return {
-        "label": Output(label, kind),
-        "decision": decision or Output(totals, np.float64, columns),
+        "label": GraphOutput(label, kind),
+        "decision": decision or GraphOutput(totals, np.float64, columns),
     }
 
 
@@ -452,7 +454,7 @@ def _probabilities(graph: Graph, model: Any, planes: str, totals: str) -> Output
             own = [one for one, _ in fit.classes]
             p = _spread(graph, graph.add("Softmax", z, axis=1), own, fit.n_classes)
         p = _most_probable(graph, p, totals, fit.n_classes)
-    return {"probabilities": Output(p, np.float64, fit.n_classes)}
+    return {"probabilities": GraphOutput(p, np.float64, fit.n_classes)}
 
 
 def _sigmoid_of(graph: Graph, z: str) -> str:
@@ -549,12 +551,12 @@ def _svc(graph: Graph, model: Any, x: str) -> Outputs:
     pairs = [layout.pairs[k] for k in solved]
     decision = None
     if n_classes > 2 and model.decision_function_shape == "ovo":
-        decision = Output(scores, np.float64, len(layout.pairs))
+        decision = GraphOutput(scores, np.float64, len(layout.pairs))
     return _from_planes(graph, model, planes, pairs, decision)
 
 
 def _from_planes(
-    graph: Graph, model: Any, planes: str, pairs: Pairs, decision: Output | None = None
+    graph: Graph, model: Any, planes: str, pairs: Pairs, decision: GraphOutput | None = None
 ) -> Outputs:
     n_classes = len(model.classes_)
     if n_classes == 2:
@@ -652,18 +654,18 @@ def _bayes_point(graph: Graph, model: Any, x: str) -> Outputs:
     else:
         p = totals = couple(graph, p, private["_pairs"], n_classes)
     found = _classified(graph, model, totals)
-    return {**found, "probabilities": Output(p, np.float64, n_classes)}
+    return {**found, "probabilities": GraphOutput(p, np.float64, n_classes)}
 
 
 def _regressor(graph: Graph, model: Any, x: str) -> Outputs:
     coefficients = np.asarray(model.dual_coef_, np.float64).T
     scores = _machine_scores(graph, model, x, coefficients)
-    return {"prediction": Output(graph.column(scores, 0), np.float64)}
+    return {"prediction": GraphOutput(graph.column(scores, 0), np.float64)}
 
 
 def _linear_svr(graph: Graph, model: Any, x: str) -> Outputs:
     scores = graph.affine(x, np.reshape(model.coef_, (1, -1)).T, np.ravel(model.intercept_))
-    return {"prediction": Output(graph.column(scores, 0), np.float64)}
+    return {"prediction": GraphOutput(graph.column(scores, 0), np.float64)}
 
 
 def _one_class(graph: Graph, model: Any, x: str) -> Outputs:
@@ -671,7 +673,7 @@ def _one_class(graph: Graph, model: Any, x: str) -> Outputs:
     f = graph.column(scores, 0)
     inlier = graph.add("GreaterOrEqual", f, 0.0)
     label = graph.add("Where", inlier, np.int64(1), np.int64(-1))
-    return {"label": Output(label, np.int64), "decision": Output(f, np.float64)}
+    return {"label": GraphOutput(label, np.int64), "decision": GraphOutput(f, np.float64)}
 
 
 # ------------------------------------------------------------------- feature maps
@@ -770,7 +772,7 @@ _MAPS: dict[type, Callable[[Graph, Any, str], str]] = {
 # ------------------------------------------------------------------- pipelines
 
 
-class Rows:
+class GraphRows:
     """Rows on their way through a pipeline: a matrix, or, if some columns are strings, columns."""
 
     def __init__(self, graph: Graph, matrix: str = "", columns: tuple[str, ...] = ()) -> None:
@@ -785,28 +787,28 @@ class Rows:
             )
         return self._matrix
 
-    def take(self, numbers: list[int]) -> "Rows":
+    def take(self, numbers: list[int]) -> "GraphRows":
         """Return some of the columns."""
         if self._columns:
-            return Rows(self.graph, columns=tuple(self._columns[k] for k in numbers))
-        return Rows(self.graph, self.graph.take(self._matrix, numbers))
+            return GraphRows(self.graph, columns=tuple(self._columns[k] for k in numbers))
+        return GraphRows(self.graph, self.graph.take(self._matrix, numbers))
 
     def column(self, number: int) -> str:
         """Return one column, as a matrix."""
         return self.take([number]).matrix()
 
 
-def _transformed(graph: Graph, step: Any, rows: Rows) -> Rows:
+def _transformed(graph: Graph, step: Any, rows: GraphRows) -> GraphRows:
     """Write a transformer and return what it makes of rows."""
     if _passes(step):
         return rows
     known = _STEPS.get(type(step).__name__) if _is_of_sklearn(step) else None
     if known is not None:
-        return Rows(graph, known(graph, step, rows))
+        return GraphRows(graph, known(graph, step, rows))
     if type(step) in _MAPS:
         check_is_fitted(step)
-        return Rows(graph, _MAPS[type(step)](graph, step, rows.matrix()))
-    return Rows(graph, _converted_by_skl2onnx(graph, step, rows.matrix()))
+        return GraphRows(graph, _MAPS[type(step)](graph, step, rows.matrix()))
+    return GraphRows(graph, _converted_by_skl2onnx(graph, step, rows.matrix()))
 
 
 def _passes(step: Any) -> bool:
@@ -820,13 +822,13 @@ def _is_of_sklearn(step: Any) -> bool:
     return type(step).__module__.partition(".")[0] == "sklearn"
 
 
-def _pipeline(graph: Graph, step: Any, rows: Rows) -> str:
+def _pipeline(graph: Graph, step: Any, rows: GraphRows) -> str:
     for _, each in step.steps:
         rows = _transformed(graph, each, rows)
     return rows.matrix()
 
 
-def _column_transformer(graph: Graph, step: Any, rows: Rows) -> str:
+def _column_transformer(graph: Graph, step: Any, rows: GraphRows) -> str:
     parts = []
     for each, numbers in _fitted_parts(step):
         if each != "drop" and len(numbers):
@@ -842,7 +844,7 @@ def _fitted_parts(step: Any) -> list[tuple[Any, list[int]]]:
     return [(each, [int(k) for k in numbers[name]]) for name, each, _ in step.transformers_]
 
 
-def _feature_union(graph: Graph, step: Any, rows: Rows) -> str:
+def _feature_union(graph: Graph, step: Any, rows: GraphRows) -> str:
     weights, parts = step.transformer_weights or {}, []
     for name, each in step.transformer_list:
         if each != "drop":
@@ -854,21 +856,21 @@ def _feature_union(graph: Graph, step: Any, rows: Rows) -> str:
 # The arithmetic of these steps is scikit-learn's, in its order: so results are equal to the bit.
 
 
-def _standard_scaler(graph: Graph, step: Any, rows: Rows) -> str:
+def _standard_scaler(graph: Graph, step: Any, rows: GraphRows) -> str:
     x = rows.matrix()
     if step.with_mean:
         x = graph.add("Sub", x, step.mean_)
     return graph.scale(x, step.scale_, "Div") if step.with_std else x
 
 
-def _robust_scaler(graph: Graph, step: Any, rows: Rows) -> str:
+def _robust_scaler(graph: Graph, step: Any, rows: GraphRows) -> str:
     x = rows.matrix()
     if step.with_centering:
         x = graph.add("Sub", x, step.center_)
     return graph.scale(x, step.scale_, "Div") if step.with_scaling else x
 
 
-def _min_max_scaler(graph: Graph, step: Any, rows: Rows) -> str:
+def _min_max_scaler(graph: Graph, step: Any, rows: GraphRows) -> str:
     x = graph.add("Add", graph.scale(rows.matrix(), step.scale_), step.min_)
     if step.clip:
         low, high = step.feature_range
@@ -876,7 +878,7 @@ def _min_max_scaler(graph: Graph, step: Any, rows: Rows) -> str:
     return x
 
 
-def _polynomial_features(graph: Graph, step: Any, rows: Rows) -> str:
+def _polynomial_features(graph: Graph, step: Any, rows: GraphRows) -> str:
     powers = np.asarray(step.powers_)
     columns = np.full((len(powers), max(1, int(powers.sum(axis=1).max(initial=0)))), -1)
     for own, exponents in zip(columns, powers, strict=True):
@@ -885,14 +887,14 @@ def _polynomial_features(graph: Graph, step: Any, rows: Rows) -> str:
     return _monomials(graph, rows.matrix(), columns, np.ones(len(powers)))
 
 
-def _max_abs_scaler(graph: Graph, step: Any, rows: Rows) -> str:
+def _max_abs_scaler(graph: Graph, step: Any, rows: GraphRows) -> str:
     x = graph.scale(rows.matrix(), step.scale_, "Div")
     if getattr(step, "clip", False):
         x = graph.add("Min", graph.add("Max", x, -1.0), 1.0)
     return x
 
 
-def _simple_imputer(graph: Graph, step: Any, rows: Rows) -> str:
+def _simple_imputer(graph: Graph, step: Any, rows: GraphRows) -> str:
     """Write filled columns; a missing string is the empty one, as ONNX has no other."""
     statistics, x = np.asarray(step.statistics_), rows.matrix()
     strings = _has_strings(statistics)
@@ -923,7 +925,7 @@ def _is_missing(graph: Graph, value: Any, x: str, strings: bool) -> str:
     return graph.add("Equal", x, float(value))
 
 
-def _encoder(graph: Graph, step: Any, rows: Rows) -> str:
+def _encoder(graph: Graph, step: Any, rows: GraphRows) -> str:
     """Compare each column with its categories; what these become is asked of the encoder."""
     parts, start = [], 0
     for number, own in enumerate(step.categories_):
@@ -1010,7 +1012,7 @@ def _is_nan(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-_STEPS: dict[str, Callable[[Graph, Any, Rows], str]] = {
+_STEPS: dict[str, Callable[[Graph, Any, GraphRows], str]] = {
     "ColumnTransformer": _column_transformer,
     "FeatureUnion": _feature_union,
     "MaxAbsScaler": _max_abs_scaler,
@@ -1174,9 +1176,9 @@ def to_onnx(model: Any) -> Any:
     graph = Graph("maxmargin.")
     inputs = _inputs(model, _count_features(model))
     if len(inputs) == 1 and not inputs[0].strings:
-        rows = Rows(graph, inputs[0].name)
+        rows = GraphRows(graph, inputs[0].name)
     else:
-        rows = Rows(graph, columns=tuple(each.name for each in inputs))
+        rows = GraphRows(graph, columns=tuple(each.name for each in inputs))
     outputs = _write(graph, model, rows)
     _refuse_same_names(inputs, outputs)
     named = {
@@ -1249,7 +1251,7 @@ def _count_features(model: Any) -> int:
     return int(model.n_features_in_)
 
 
-def _write(graph: Graph, model: Any, rows: Rows) -> Outputs:
+def _write(graph: Graph, model: Any, rows: GraphRows) -> Outputs:
     if _is_pipeline(model):
         for _, step in model.steps[:-1]:
             rows = _transformed(graph, step, rows)
@@ -1257,7 +1259,7 @@ def _write(graph: Graph, model: Any, rows: Rows) -> Outputs:
     if type(model) in _PREDICTORS:
         return _PREDICTORS[type(model)](graph, model, rows.matrix())
     made = _transformed(graph, model, rows).matrix()
-    return {"transformed": Output(made, np.float64, getattr(model, "n_components_", _UNKNOWN))}
+    return {"transformed": GraphOutput(made, np.float64, getattr(model, "n_components_", _UNKNOWN))}
 
 
 _UNKNOWN = -1  # number of columns
@@ -1313,7 +1315,7 @@ def _as_node(onnx: Any, node: Any) -> Any:
     if not isinstance(node, Node):
         return node
     attributes = {
-        key: _as_body(onnx, value) if isinstance(value, Body) else value
+        key: _as_body(onnx, value) if isinstance(value, GraphBody) else value
         for key, value in node.attributes.items()
     }
     return onnx.helper.make_node(
@@ -1321,7 +1323,7 @@ def _as_node(onnx: Any, node: Any) -> Any:
     )
 
 
-def _as_body(onnx: Any, body: Body) -> Any:
+def _as_body(onnx: Any, body: GraphBody) -> Any:
     def double(name: str, axes: int) -> Any:
         return onnx.helper.make_tensor_value_info(name, _DOUBLE, [None] * axes)
 
@@ -1341,14 +1343,14 @@ def _as_tensor(onnx: Any, name: str, value: npt.NDArray[Any]) -> Any:
 _TYPES = {np.dtype(np.float64): _DOUBLE, np.dtype(np.int64): _INT64, np.dtype(bool): _BOOL}
 
 
-def _as_value_info(onnx: Any, name: str, output: Output) -> Any:
+def _as_value_info(onnx: Any, name: str, output: GraphOutput) -> Any:
     shape: list[Any] = ["rows"]
     if output.columns is not None:
         shape.append(_known(output.columns))
     return onnx.helper.make_tensor_value_info(name, _element_type(output), shape)
 
 
-def _element_type(output: Output) -> int:
+def _element_type(output: GraphOutput) -> int:
     return _STRING if output.dtype is str else _TYPES[np.dtype(output.dtype)]
 
 
@@ -1397,7 +1399,7 @@ def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> A
         _STRING: data_types.StringTensorType,
         _BOOL: data_types.BooleanTensorType,
     }
-    for name, output in _write(Graph(), model, Rows(Graph(), "X")).items():
+    for name, output in _write(Graph(), model, GraphRows(Graph(), "X")).items():
         shape = [None] if output.columns is None else [None, _known(output.columns)]
         kind = kinds[_element_type(output)](shape)
         operator.outputs.append(scope.declare_local_variable(name, kind))
@@ -1418,7 +1420,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         x = graph.add("Concat", *doubles, axis=1)
     else:
         x = graph.add("Cast", x, to=_DOUBLE)
-    outputs = _write(graph, operator.raw_operator, Rows(graph, x))
+    outputs = _write(graph, operator.raw_operator, GraphRows(graph, x))
     if len(operator.outputs) < len(outputs):  # inside ensembles: a label and probabilities
         outputs.pop("decision")
     for output, variable in zip(outputs.values(), operator.outputs, strict=True):
@@ -1428,7 +1430,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         flat = value.ravel().tolist() if value.dtype.kind == "O" else tensor
         container.add_initializer(name, tensor.data_type, list(value.shape), flat)
     for node in graph.nodes:
-        made = {key: _as_body(onnx, each) if isinstance(each, Body) else each
+        made = {key: _as_body(onnx, each) if isinstance(each, GraphBody) else each
                 for key, each in node.attributes.items()}  # fmt: skip
         container.add_node(
             node.op, list(node.inputs), [node.output], name=node.output, op_version=None, **made

@@ -31,7 +31,7 @@ _LINE_FEED, _RETURN, _TAB, _BLANK, _HASH = map(_U, b"\n\r\t #")
 _MINUS, _COLON, _ZERO, _Q, _I, _D = map(_U, b"-:0qid")
 
 
-class Rule(NamedTuple):
+class Grammar(NamedTuple):
     """What is asked of the rows."""
 
     first: int  # index that there can be, which is that of column 0
