@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.extmath import row_norms
 
-from maxmargin.data.blocks import RowsInMemory
+from maxmargin.data.blocks import Block, RowsInMemory
 from maxmargin.validation.data import classes_of
 
 Vector = npt.NDArray[np.float64]
@@ -107,11 +107,16 @@ def largest_squared_norm(X: Any) -> float:
         X = X.copy()
         X.sum_duplicates()
 
-    def largest(begin: int, end: int) -> float:
-        return max(float(row_norms(x, squared=True).max()) for x in blocks(X, 0, begin, end))
-
     if isinstance(X, np.ndarray) and X.shape[0] >= _MANY_ROWS:  # slices of others are copies
-        return max(RowsInMemory(X).map(largest))
-    return (
-        float(row_norms(X, squared=True).max()) if X.dtype == np.float64 else largest(0, X.shape[0])
-    )
+        return float(RowsInMemory(X).map(_largest_of, merge=max))
+    if X.dtype == np.float64:
+        return float(row_norms(X, squared=True).max())
+    return _largest(X, 0, X.shape[0])
+
+
+def _largest_of(block: Block) -> float:
+    return _largest(block.X, block.begin, block.end)
+
+
+def _largest(X: Any, begin: int, end: int) -> float:
+    return max(float(row_norms(x, squared=True).max()) for x in blocks(X, 0, begin, end))

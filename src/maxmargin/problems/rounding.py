@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin._typing import Floats
-from maxmargin.data.blocks import RowsInMemory
+from maxmargin.data.blocks import Block, Blocks, RowsInMemory
 from maxmargin.loops.records import read_only
 
 EPS = float(np.finfo(np.float64).eps)
@@ -91,38 +91,55 @@ def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Co
         return Bounded(*map(np.column_stack, zip(*scores, strict=True))), Combination(
             *map(np.column_stack, zip(*implied, strict=True))
         )
-    rows, given = loops.rows.rows(X), [read_only(each) for each in (centre, W, beta)]
-    scores, errors = np.empty((2, X.shape[0]))
-    terms = HALF * _longest_row(X) + 3
-
-    def sums(begin: int, end: int) -> _Sums:
-        found, first, longest, size = _NOTHING, begin, 0, np.zeros(X.shape[1])
-        while begin < end or found is _NOTHING:
-            more = np.zeros(X.shape[1])
-            begin, added = loops.rounding.weigh(
-                rows, begin, min(end, begin + step), _ROWS, *given, scores, errors, more, size
-            )
-            found, longest = _added(found, (more, 0.0)), max(longest, added)
-        errors[first:end] = _errors(terms, errors[first:end])
-        return _Sums(found, size, longest)
-
     blocks = RowsInMemory(X)
-    step = max(1, int(_NUMBERS * X.shape[0] // max(blocks.numbers, 1)))
-    parts = blocks.map(sums)
-    found, size = _NOTHING, np.zeros(X.shape[1])
-    for part in parts:
-        found = _added(found, part.found)
-        size += part.size
-    count = HALF * max(part.longest for part in parts) + 5
-    return Bounded(scores, errors), Combination(found[0] + found[1], _errors(count, size), size)
+    blocks.put("certified", beta)
+    implied = passed_over(blocks, W, centre)
+    return Bounded(*map(blocks.vector, SCORES)), implied
+
+
+SCORES = "score", "score_error"  # the vectors that a pass over rows sets
+
+
+def passed_over(blocks: Blocks, w: Floats, centre: Floats) -> Combination:
+    """Return Σ βᵢ(xᵢ − centre) for the vector "certified" of duals, in one pass over the rows.
+
+    The vectors "score" and "score_error" are set to (x − centre)·w and what that is off by.
+    """
+    found, size, longest = blocks.map(_weigh, w, centre, writes=SCORES, merge=_both)
+    count = HALF * longest + 5
+    return Combination(found[0] + found[1], _errors(count, size), size)
 
 
 class _Sums(NamedTuple):
-    """Sums over a block of rows: Σ βx with what its additions rounded off, and Σ |β||x|."""
+    """Sums over some rows: Σ βx with what its additions rounded off, and Σ |β||x|."""
 
     found: tuple[Any, Any]
     size: Floats
     longest: int  # sum of products that was not compensated for
+
+
+def _weigh(block: Block, w: Floats, centre: Floats) -> _Sums:
+    begin, end, vectors = block.begin, block.end, block.vectors
+    scores, errors = vectors["score"], vectors["score_error"]
+    given = [read_only(each) for each in (centre, w, vectors["certified"])]
+    products, per_row = _row_lengths(block.X, begin, end)
+    step = max(1, int(_NUMBERS // max(per_row, 1.0)))
+    found, longest, size = _NOTHING, 0, np.zeros(len(w))
+    while begin < end or found is _NOTHING:
+        more = np.zeros(len(w))
+        begin, added = loops.rounding.weigh(
+            block.rows, begin, min(end, begin + step), _ROWS, *given, scores, errors, more, size
+        )
+        found, longest = _added(found, (more, 0.0)), max(longest, added)
+    own = slice(block.begin, end)
+    errors[own] = _errors(HALF * products + 3, errors[own])
+    return _Sums(found, size, longest)
+
+
+def _both(some: _Sums, others: _Sums) -> _Sums:
+    """Return the sums over the rows of both."""
+    longest = max(some.longest, others.longest)
+    return _Sums(_added(some.found, others.found), some.size + others.size, longest)
 
 
 _NOTHING: tuple[Any, Any] = (0.0, 0.0)
@@ -143,8 +160,9 @@ def _errors(count: float, sizes: Floats) -> Floats:
     return np.where(sizes > 0, count * EPS * sizes + _TINY, 0.0)
 
 
-def _longest_row(X: Any) -> int:
-    """Return of how many products a score is the sum, at most."""
-    if sp.issparse(X):
-        return int(np.diff(X.indptr).max(initial=0))
-    return int(X.shape[1])
+def _row_lengths(X: Any, begin: int, end: int) -> tuple[int, float]:
+    """Return of how many products a score of these rows is the sum: at most, and on average."""
+    if not sp.issparse(X):
+        return int(X.shape[1]), float(X.shape[1])
+    lengths = np.diff(X.indptr[begin : end + 1])
+    return int(lengths.max(initial=0)), float(lengths.sum()) / max(end - begin, 1)
