@@ -1,22 +1,28 @@
-"""Data: labelled files, layouts by which later files are read, conversion, and rows in chunks."""
+"""Data: rows opened wherever they are, labelled files, layouts of later files, and conversion."""
 
 from maxmargin.data.blocks import chunks
 from maxmargin.data.columns import Labelled
 from maxmargin.data.conversion import Converted, convert
+from maxmargin.data.following import FollowedRows, follow
 from maxmargin.data.labelled import read_labelled
 from maxmargin.data.layout import Layout
+from maxmargin.data.opening import open
+from maxmargin.data.row_source import BlockOptions, Part, RowSource
 from maxmargin.data.rows import RowBlock, read_rows
 from maxmargin.data.svmlight import Svmlight, iterate_svmlight, read_svmlight, write_svmlight
 
 __all__ = [
     "Converted",
+    "FollowedRows",
     "Labelled",
     "Layout",
     "RowBlock",
     "Svmlight",
     "chunks",
     "convert",
+    "follow",
     "iterate_svmlight",
+    "open",
     "read_labelled",
     "read_rows",
     "read_svmlight",
