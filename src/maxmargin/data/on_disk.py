@@ -1,0 +1,781 @@
+"""Rows that are read in every pass, block by block, because memory does not hold all of them.
+
+A block is a run of 2ᵏ leaves, put together from the parts of a source that cover its rows. While
+threads work on one block, another thread reads the next. Leaves are those of the same rows in
+memory, and are merged in the same tree, so results are the same to the last bit.
+
+Of the memory that may be used, a quarter is for each of: the block that is worked on, the one that
+is read, parts on their way into it, and numbers that belong to rows (scores, duals). What does not
+fit of the latter goes to scratch files, which vanish with the process. If rows fit into half of the
+memory, they are kept after the first pass.
+"""
+
+import copy
+import json
+import os
+import tempfile
+import threading
+import weakref
+import zipfile
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from maxmargin import clock, loops
+from maxmargin._typing import Ints
+from maxmargin.atomic_write import write_atomically
+from maxmargin.data.blocks import Block, Merge, Step, Tree, add, cut_leaves
+from maxmargin.data.read_ahead import read_ahead
+from maxmargin.data.survey import Survey, load_part
+from maxmargin.errors import DataFileError
+from maxmargin.loops.records import Loss
+from maxmargin.threads import share_work, usual_threads
+from maxmargin.validation.data import class_indices
+
+LossRule = Callable[[Any, Any], Loss]  # (labels, weight) of some rows -> their losses
+
+_SHARES = 4  # of the memory: two blocks, parts, vectors
+_LEAST_BLOCKS = 2  # that memory must hold: then parts go through it and vectors go to files
+_OF_PHYSICAL = 8  # the share of the machine's memory that is used unless told otherwise
+_BESIDE_A_ROW = 80  # bytes of a block: labels, weight, loss and a few vectors
+_WORTH_A_THREAD = 1 << 19  # numbers read in a pass
+_SET = "vectors.json"  # says which of two folders holds a complete set of vectors
+
+
+class RowsOnDisk:
+    """Rows of a source as Blocks: read in every pass, or kept if they fit.
+
+    Vectors "labels" (int64 numbers of classes, or float64 targets) and "weight" (float64) exist
+    from the start.
+
+    Parameters
+    ----------
+    source : RowSource
+        The rows; its ``options.memory`` is the bound in bytes, by default an eighth of what the
+        machine has. A block is a leaf at least, and memory for less than two leaves is refused.
+    survey : Survey
+        What ``maxmargin.data.survey.survey(source)`` found.
+    regression : bool, default=False
+        Whether y holds targets.
+    threads : int or None
+        That work on a block; None for as many as BLAS would use.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        survey: Survey,
+        *,
+        regression: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        self._read = _ReadRows(source, survey, regression)
+        self.n, self.d, self.numbers = survey.n, survey.d, float(survey.size)
+        self.sparse, self.threads = survey.sparse, threads
+        self.vectors: dict[str, VectorOnDisk] = {}
+        self.rule: LossRule | None = None
+        self.losses: dict[int, Loss] = {}
+
+    # What is known of the rows.
+
+    @property
+    def source(self) -> Any:
+        """The source of the rows."""
+        return self._read.source
+
+    @property
+    def survey(self) -> Survey:
+        """What is known of the rows."""
+        return self._read.survey
+
+    @property
+    def bytes_read(self) -> int:
+        """The bytes of all parts that were loaded so far."""
+        return self._read.bytes_read
+
+    @property
+    def passes(self) -> int:
+        """How often the rows were gone through, whether read or kept."""
+        return self._read.passes
+
+    @property
+    def edges(self) -> Ints:
+        """The first row of each block, and the number of rows."""
+        return self._read.edges
+
+    @property
+    def block_bytes(self) -> int:
+        """About how many bytes the largest block takes."""
+        return self._read.block_bytes
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows stay in memory after the first pass."""
+        return self._read.keeps
+
+    # Passes.
+
+    def map(
+        self,
+        step: Step,
+        *args: Any,
+        writes: tuple[str, ...] = (),
+        reads_rows: bool = True,
+        merge: Merge = add,
+        numbers: float | None = None,
+    ) -> Any:
+        """Return what a step gives for all leaves, merged in their order."""
+        self._make(writes)
+        tree = Tree(merge)
+
+        def one(job: tuple[_Run, int]) -> None:
+            run, leaf = job
+            tree.put(leaf, step(run.leaf(leaf), *args))
+
+        few = (self.numbers if numbers is None else numbers) < _WORTH_A_THREAD
+        threads = 1 if few else self.threads or usual_threads()
+        with closing(self._batches(reads_rows)) as batches:
+            for runs in batches:
+                todo = deque((run, leaf) for run in runs for leaf in run.leaves)
+                share_work(one, todo, min(threads, len(todo)))
+        return tree.result()
+
+    def fold(self, step: Step, state: Any, *args: Any, writes: tuple[str, ...] = ()) -> Any:
+        """Return what becomes of a state as a step changes it, leaf after leaf."""
+        self._make(writes)
+        with closing(self._batches(reads_rows=True)) as batches:
+            for runs in batches:
+                for run in runs:
+                    for leaf in run.leaves:
+                        clock.check()
+                        state = step(run.leaf(leaf), state, *args)
+        return state
+
+    def _batches(self, reads_rows: bool) -> Generator[list["_Run"]]:
+        """Iterate over blocks that can be worked on at the same time."""
+        read = self._read
+        if reads_rows:
+            read.count_pass()
+        elif not read.labelled:
+            read.fill_labels()
+        if read.complete and (reads_rows or read.keeps):
+            yield [self._run(number, X) for number, X in enumerate(read.kept)]
+        elif reads_rows:
+            runs = (self._run(number, X) for number, X in read.assembled())
+            with read_ahead(runs) as ahead:
+                for run in ahead:
+                    yield [run]
+        else:
+            for number in range(len(read.edges) - 1):
+                yield [self._run(number, None)]
+
+    def _run(self, number: int, X: Any) -> "_Run":
+        read = self._read
+        begin, end = read.edges[number : number + 2].tolist()
+        vectors = {name: vector.rows(begin, end) for name, vector in self.vectors.items()}
+        vectors.setdefault("labels", read.labels_of(number))
+        vectors.setdefault("weight", read.weight_of(number))
+        loss = self._loss_of(number, vectors["labels"], vectors["weight"])
+        first = number * read.leaves_of_block
+        edges = read.leaves[first : first + read.leaves_of_block + 1].tolist()
+        return _Run(X, begin, list(pairwise(edges)), first, loss, vectors)
+
+    # Losses.
+
+    def with_loss(self, rule: LossRule) -> "RowsOnDisk":
+        """Return the same rows with a loss and vectors of their own.
+
+        Labels and weights are shared, and so is what is read and kept.
+        """
+        view = copy.copy(self)
+        view.vectors, view.rule, view.losses = {}, rule, {}
+        return view
+
+    def _loss_of(self, number: int, labels: Any, weight: Any) -> Loss | None:
+        if self.rule is None:
+            return None
+        loss = self.losses.get(number)
+        if loss is None:
+            loss = self.rule(labels, weight)
+            taken = sum(np.asarray(each).nbytes for each in loss)
+            if self._read.budget.take(taken, of=0.5):  # the other half is for what steps write
+                self.losses[number] = loss
+                weakref.finalize(loss.target, self._read.budget.give_back, taken)
+        return loss
+
+    # Vectors.
+
+    def renew(self, *names: str) -> None:
+        """Let the next step that writes these vectors write to new ones: the old ones are kept."""
+        for name in names:
+            self.vectors.pop(name, None)
+
+    def vector(self, name: str) -> "VectorOnDisk":
+        """Return a handle of a vector as it is now."""
+        if name in ("labels", "weight") and name not in self.vectors:
+            return self._read.whole_vector(name)
+        return self.vectors[name]
+
+    def put(self, name: str, vector: Any) -> None:
+        """Set a vector: to an array of all rows, or to what ``vector`` returned."""
+        if not isinstance(vector, VectorOnDisk):
+            vector = VectorOnDisk.holding(np.asarray(vector), self._read.budget)
+        if len(vector) != self.n:
+            raise ValueError(f"{name} has {len(vector)} numbers, but there are {self.n} rows")
+        self.vectors[name] = vector
+
+    def _make(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            if name not in self.vectors:
+                self.vectors[name] = VectorOnDisk((self.n,), np.float64, self._read.budget)
+
+    # Checkpoints.
+
+    def save(
+        self, folder: str | os.PathLike[str], names: tuple[str, ...], state: Any = None
+    ) -> None:
+        """Write vectors to a folder: a file for each block, then one that says they are complete.
+
+        The set before is kept until the new one is complete: whenever the process is killed,
+        there is a complete set, and ``restore`` reads it.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it does not exist.
+        names : tuple of str
+            The vectors.
+        state : dict of arrays or None
+            What belongs to them and is small: it is written with them, and ``restore`` returns it.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        before = _complete_set(folder)
+        slot = 0 if before is None else 1 - before["slot"]
+        there = folder / f"vectors-{slot}"
+        there.mkdir(exist_ok=True)
+        files = []
+        for number, (begin, end) in enumerate(pairwise(self.edges.tolist())):
+            clock.check()
+            arrays = {name: self.vector(name).rows(begin, end) for name in names}
+            files.append((f"block-{number:06}.npz", begin, end))
+            write_atomically(there / files[-1][0], _writer(arrays))
+        write_atomically(there / "state.npz", _writer(dict(state or {})))
+        made = {"slot": slot, "rows": self.n, "names": list(names), "blocks": files}
+        text = json.dumps(made, indent=1)
+        write_atomically(folder / _SET, lambda draft: draft.write_text(text, encoding="utf-8"))
+
+    def restore(self, folder: str | os.PathLike[str]) -> dict[str, Any]:
+        """Set vectors to what ``save`` wrote last, and return the state that belongs to them.
+
+        Blocks may be of another size than when they were written.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder holds no complete set.
+        DataFileError
+            If a file is damaged, or the vectors are of other rows.
+        """
+        folder = Path(folder)
+        found = _complete_set(folder)
+        if found is None:
+            raise FileNotFoundError(f"{folder} holds no vectors: nothing was saved there.")
+        if found["rows"] != self.n:
+            raise DataFileError(
+                f"{folder / _SET}: it was saved for {found['rows']} rows, but there are {self.n}: "
+                "choose another folder, or remove this one"
+            )
+        there = folder / f"vectors-{found['slot']}"
+        vectors: dict[str, VectorOnDisk] = {}
+        for file, begin, end in found["blocks"]:
+            clock.check()
+            for name, values in _read_arrays(there / file).items():
+                if name not in vectors:
+                    shape = (self.n, *values.shape[1:])
+                    vectors[name] = VectorOnDisk(shape, values.dtype, self._read.budget)
+                vectors[name].rows(begin, end)[...] = values
+        state = _read_arrays(there / "state.npz")
+        self.vectors.update(vectors)
+        return state
+
+    # The end.
+
+    def close(self) -> None:
+        """Let go of rows and vectors; scratch files vanish."""
+        self.vectors.clear()
+        self.losses.clear()
+        self._read.forget()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A block with its leaves."""
+
+    X: Any  # rows as X and for compiled loops, or None
+    begin: int  # its first row
+    ranges: list[tuple[int, int]]  # rows of the leaves
+    first: int  # the number of its first leaf
+    loss: Loss | None
+    vectors: dict[str, Any]
+
+    @property
+    def leaves(self) -> range:
+        """The numbers of its leaves."""
+        return range(self.first, self.first + len(self.ranges))
+
+    def leaf(self, number: int) -> Block:
+        """Return the rows of a leaf as a step sees them."""
+        begin, end = self.ranges[number - self.first]
+        X, rows = self.X or (None, None)
+        at, to = begin - self.begin, end - self.begin
+        return Block(X, rows, at, to, begin, self.loss, self.vectors)
+
+
+# ------------------------------------------------------------------- reading
+
+
+class _ReadRows:
+    """Blocks of rows from the parts of a source, with labels and weights. Views share it."""
+
+    def __init__(self, source: Any, survey: Survey, regression: bool) -> None:
+        self.source, self.survey, self.regression = source, survey, regression
+        self.starts = np.concatenate([[0], np.cumsum(survey.rows)])  # of parts
+        self.leaves = cut_leaves(survey.n, survey.d, float(survey.size))
+        memory = source.options.memory
+        self.memory = _default_memory() if memory is None else int(memory)
+        sizes = self._leaf_bytes()
+        self.leaves_of_block, self.block_bytes = _largest_run(sizes, self.memory)
+        self.edges = np.append(self.leaves[: -1 : self.leaves_of_block], survey.n)
+        self.keeps = sum(sizes) <= self.memory // 2
+        self.kept: list[Any] = [None] * (len(self.edges) - 1)
+        left = self.memory - _LEAST_BLOCKS * self.block_bytes
+        self.budget = _Budget(min(self.memory // _SHARES, left), source.options.checkpoint)
+        self.filled = survey.rows == 0  # parts whose labels are known
+        self.labels: VectorOnDisk | None = None
+        self.weight: VectorOnDisk | None = None
+        self.expanded: dict[tuple[str, int], Any] = {}
+        self.lock = threading.Lock()
+        self.bytes_read = self.passes = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are kept."""
+        return all(X is not None for X in self.kept)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether all labels are known."""
+        return bool(self.filled.all())
+
+    def count_pass(self) -> None:
+        """Remember that all rows are gone through."""
+        with self.lock:
+            self.passes += 1
+
+    def forget(self) -> None:
+        """Let go of all that is kept."""
+        self.kept = [None] * len(self.kept)
+        self.filled = self.survey.rows == 0
+        self.labels = self.weight = None
+        self.expanded = {}
+
+    def _leaf_bytes(self) -> list[int]:
+        """Return about how many bytes the rows of each leaf take, with what is beside them."""
+        numbers = np.concatenate([[0], np.cumsum(self.survey.numbers)])
+        edges = np.interp(self.leaves, self.starts, numbers)
+        each = self.survey.dtype.itemsize + 4 * self.survey.sparse
+        beside = _BESIDE_A_ROW + 12 * self.survey.sparse
+        found = np.diff(edges) * each + np.diff(self.leaves) * beside
+        return [int(size) for size in found]
+
+    # Blocks.
+
+    def assembled(self) -> Iterator[tuple[int, Any]]:
+        """Iterate over the numbers of blocks and their rows, as X and for compiled loops."""
+        last = _LastPart(self)
+        for number in range(len(self.kept)):
+            rows = self.kept[number]
+            if rows is None:
+                rows = self._assembled(number, last)
+            yield number, rows
+            del rows
+
+    def _assembled(self, number: int, last: "_LastPart") -> Any:
+        begin, end = self.edges[number : number + 2].tolist()
+        X = self._rows(begin, end, last)
+        found = X, loops.rows.rows(X)
+        if self.keeps:
+            self.kept[number] = found
+        return found
+
+    def _rows(self, begin: int, end: int, last: "_LastPart") -> Any:
+        first = int(np.searchsorted(self.starts, begin, side="right")) - 1
+        beyond = int(np.searchsorted(self.starts, end, side="left"))
+        parts = [part for part in range(first, beyond) if self.survey.rows[part]]
+        cuts = [
+            (part, max(begin - int(self.starts[part]), 0), end - int(self.starts[part]))
+            for part in parts
+        ]
+        if len(cuts) == 1:
+            part, low, high = cuts[0]
+            return _narrow(_view(last.load(part).X, low, high))
+        pieces = (_view(last.load(part).X, low, high) for part, low, high in cuts)
+        if not self.survey.sparse:
+            return _stack(pieces, (end - begin, self.survey.d), self.survey.dtype)
+        room = int(self.survey.numbers[parts].sum())
+        return _stack_sparse(pieces, (end - begin, self.survey.d), self.survey.dtype, room)
+
+    def load(self, part: int) -> Any:
+        """Load a part, which must be as it was; its labels and weights are kept."""
+        clock.check()
+        found = load_part(self.source, part)
+        X, y, weight = found
+        expected = int(self.survey.rows[part]), int(self.survey.numbers[part])
+        now = X.shape[0], X.nnz if self.survey.sparse else X.size
+        if now != expected:
+            raise DataFileError(
+                f"{self.source.describe(part)}: it has {now[0]} rows of {now[1]} numbers now, but "
+                f"had {expected[0]} of {expected[1]} before: it was changed while it was being "
+                "learnt from; fit again"
+            )
+        with self.lock:
+            self.bytes_read += _bytes_of(X) + sum(
+                each.nbytes for each in (y, weight) if each is not None
+            )
+        if not self.filled[part]:
+            self._fill(part, y, weight)
+        return found
+
+    # Labels and weights.
+
+    def fill_labels(self) -> None:
+        """Read what has not been read yet, for its labels."""
+        if self.keeps:
+            for _ in self.assembled():
+                pass
+        for part in np.flatnonzero(~self.filled).tolist():
+            self.load(part)
+
+    def _fill(self, part: int, y: Any, weight: Any) -> None:
+        begin, end = self.starts[part : part + 2].tolist()
+        n = self.survey.n
+        with self.lock:
+            if self.labels is None and y is not None:
+                self.labels = VectorOnDisk((n,), self._label_type(), self.budget)
+            if self.weight is None and weight is not None:
+                self.weight = VectorOnDisk((n,), np.float64, self.budget)
+        if self.labels is not None and y is not None:
+            try:
+                given = y if self.regression else class_indices(self.survey.classes, np.asarray(y))
+            except ValueError as unknown:
+                raise DataFileError(
+                    f"{self.source.describe(part)}: {unknown} It was changed while it was being "
+                    "learnt from; fit again"
+                ) from unknown
+            self.labels.rows(begin, end)[...] = given
+        if self.weight is not None and weight is not None:
+            self.weight.rows(begin, end)[...] = weight
+        self.filled[part] = True
+
+    def _label_type(self) -> Any:
+        """Return in what numbers of classes are kept: steps see them as int64."""
+        if self.regression:
+            return np.float64
+        return np.min_scalar_type(-max(len(self.survey.classes), 2))
+
+    def labels_of(self, number: int) -> Any:
+        """Return the labels of a block."""
+        wanted = np.float64 if self.regression else np.int64
+        return self._beside("labels", number, self.labels, wanted, np.zeros)
+
+    def weight_of(self, number: int) -> Any:
+        """Return the weights of a block."""
+        return self._beside("weight", number, self.weight, np.float64, np.ones)
+
+    def _beside(
+        self, name: str, number: int, vector: "VectorOnDisk | None", dtype: Any, without: Any
+    ) -> Any:
+        found = self.expanded.get((name, number))
+        if found is None:
+            begin, end = self.edges[number : number + 2].tolist()
+            if vector is None:
+                found = without(end - begin, dtype=dtype)
+            else:
+                found = vector.rows(begin, end).astype(dtype, copy=False)
+            if self.keeps:
+                self.expanded[name, number] = found
+        return found
+
+    def whole_vector(self, name: str) -> "VectorOnDisk":
+        """Return the labels or the weights of all rows."""
+        if not self.labelled:
+            self.fill_labels()
+        of = self.labels_of if name == "labels" else self.weight_of
+        found = VectorOnDisk((self.survey.n,), of(0).dtype, self.budget)
+        for number, (begin, end) in enumerate(pairwise(self.edges.tolist())):
+            found.rows(begin, end)[...] = of(number)
+        return found
+
+
+class _LastPart:
+    """The part that was loaded last: two blocks may share it."""
+
+    def __init__(self, read: _ReadRows) -> None:
+        self.read = read
+        self.number, self.part = -1, None
+
+    def load(self, number: int) -> Any:
+        """Return a part, which is loaded unless it is the last."""
+        if number != self.number:
+            self.number, self.part = -1, None  # not two at a time
+            self.part = self.read.load(number)
+            self.number = number
+        return self.part
+
+
+def _view(X: Any, begin: int, end: int) -> Any:
+    """Return some rows without copying them."""
+    end = min(end, X.shape[0])
+    if not sp.issparse(X):
+        return X[begin:end]
+    low, high = int(X.indptr[begin]), int(X.indptr[end])
+    view = type(X)((end - begin, X.shape[1]), dtype=X.dtype)
+    view.data, view.indices = X.data[low:high], X.indices[low:high]
+    view.indptr = X.indptr[begin : end + 1] - low
+    return view
+
+
+def _narrow(X: Any) -> Any:
+    """Return sparse rows with indices of 32 bits if they are enough, and an array as it is."""
+    if sp.issparse(X) and max(X.nnz, X.shape[1]) < np.iinfo(np.int32).max:
+        X.indices = X.indices.astype(np.int32, copy=False)
+        X.indptr = X.indptr.astype(np.int32, copy=False)
+    return X
+
+
+def _stack(pieces: Iterator[Any], shape: tuple[int, int], dtype: Any) -> Any:
+    X = np.empty(shape, dtype=dtype)
+    at = 0
+    for piece in pieces:
+        X[at : at + len(piece)] = piece
+        at += len(piece)
+    return X
+
+
+def _stack_sparse(pieces: Iterator[Any], shape: tuple[int, int], dtype: Any, room: int) -> Any:
+    """Return CSR rows one after the other, which have at most ``room`` numbers."""
+    small = max(room, shape[1]) < np.iinfo(np.int32).max
+    index = np.int32 if small else np.int64
+    data, indices = np.empty(room, dtype=dtype), np.empty(room, dtype=index)
+    indptr = np.zeros(shape[0] + 1, dtype=index)
+    at = row = 0
+    kind: Any = sp.csr_array
+    for piece in pieces:
+        kind, numbers, rows = type(piece), piece.nnz, piece.shape[0]
+        data[at : at + numbers], indices[at : at + numbers] = piece.data, piece.indices
+        indptr[row + 1 : row + rows + 1] = piece.indptr[1:] + at
+        at, row = at + numbers, row + rows
+    X = kind(shape, dtype=dtype)
+    X.data, X.indices, X.indptr = data[:at], indices[:at], indptr
+    return X
+
+
+def _bytes_of(X: Any) -> int:
+    if sp.issparse(X):
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    return int(X.nbytes)
+
+
+def _largest_run(sizes: list[int], memory: int) -> tuple[int, int]:
+    """Return how many leaves (a power of two) a block has, and how many bytes it takes then."""
+    most = memory // _SHARES
+    if 2 * sum(sizes) <= memory:  # all are kept: but the first are worked on before the last come
+        most = min(most, sum(sizes) // _SHARES)
+    if _LEAST_BLOCKS * max(sizes) > memory:
+        raise ValueError(
+            f"memory={memory} bytes is too little: these rows are worked on in pieces of "
+            f"{max(sizes)} bytes, and memory must hold {_LEAST_BLOCKS} of them. Set memory to "
+            f"{_LEAST_BLOCKS * max(sizes)} or more."
+        )
+    run, largest = 1, max(sizes)
+    while run < len(sizes):
+        wider = max(sum(sizes[i : i + 2 * run]) for i in range(0, len(sizes), 2 * run))
+        if wider > most:
+            break
+        run, largest = 2 * run, wider
+    return run, largest
+
+
+def _default_memory() -> int:
+    """Return an eighth of the memory that this process can have."""
+    limits = [_read_limit(path) for path in _CGROUP_LIMITS]
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    known = [limit for limit in limits if limit and limit > 0]
+    return min(known, default=8 << 30) // _OF_PHYSICAL
+
+
+_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def _read_limit(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):  # there is none, or it says "max"
+        return None
+
+
+# ------------------------------------------------------------------- vectors
+
+
+class _Budget:
+    """How many bytes of vectors are in memory, and where the others go."""
+
+    def __init__(self, limit: int, folder: Path | None) -> None:
+        self.limit, self.folder = limit, folder
+        self.used = 0
+        self.lock = threading.RLock()  # what is collected in the middle of it gives back, too
+
+    def take(self, count: int, of: float = 1.0) -> bool:
+        """Return whether so many bytes more are within a share of the limit: then they count."""
+        with self.lock:
+            fits = self.used + count <= self.limit * of
+            self.used += count * fits
+            return fits
+
+    def give_back(self, count: int) -> None:
+        """Count so many bytes less."""
+        with self.lock:
+            self.used -= count
+
+
+class VectorOnDisk:
+    """Numbers of all rows, in memory or in a scratch file: what ``RowsOnDisk.vector`` returns.
+
+    The file has no name, so that it vanishes with the vector or the process, however that ends.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, budget: _Budget) -> None:
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        self._array: npt.NDArray[Any] | None = None
+        self._file: Any = None
+        self._lock = threading.Lock()
+        size = int(np.prod(shape)) * self.dtype.itemsize
+        if budget.take(size):
+            self._array = np.empty(shape, dtype=self.dtype)
+            weakref.finalize(self, budget.give_back, size)
+        else:
+            self._file = _scratch_file(budget.folder, size)
+            weakref.finalize(self, self._file.close)
+
+    @classmethod
+    def holding(cls, array: npt.NDArray[Any], budget: _Budget) -> "VectorOnDisk":
+        """Return a vector that is this array, or has its numbers if memory does not hold it."""
+        made = cls(array.shape, array.dtype, budget)
+        if made._array is not None:
+            made._array = array
+        else:
+            step = max(1, (1 << 24) // max(1, array.nbytes // max(1, len(array))))
+            for begin in range(0, len(array), step):
+                end = min(begin + step, len(array))
+                made.rows(begin, end)[...] = array[begin:end]
+        return made
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def rows(self, begin: int, end: int) -> npt.NDArray[Any]:
+        """Return the numbers of some rows: writing to them changes the vector."""
+        if self._array is not None:
+            return self._array[begin:end]
+        if begin == end:
+            return np.empty((0, *self.shape[1:]), dtype=self.dtype)
+        each = int(np.prod(self.shape[1:])) * self.dtype.itemsize
+        with self._lock:  # the file has one position
+            mapped = np.memmap(
+                self._file, self.dtype, "r+", begin * each, (end - begin, *self.shape[1:])
+            )
+        return np.asarray(mapped)
+
+    def whole(self) -> npt.NDArray[Any]:
+        """Return the numbers of all rows as one array, which takes as much memory as they do."""
+        return self._array if self._array is not None else self.rows(0, len(self)).copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.whole(), dtype=dtype, copy=copy)
+
+
+def _scratch_file(folder: Path | None, size: int) -> Any:
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    file = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 - the vector closes it
+    try:
+        if hasattr(os, "posix_fallocate"):  # a full disk is found out here, not in a compiled loop
+            os.posix_fallocate(file.fileno(), 0, max(size, 1))
+        else:
+            file.truncate(size)
+    except OSError as full:
+        file.close()
+        where = folder or tempfile.gettempdir()
+        raise OSError(
+            full.errno,
+            f"{full.strerror}: a scratch file of {size} bytes is needed, since memory= does not "
+            "hold all numbers that belong to rows; set checkpoint= to a folder with enough space",
+            str(where),
+        ) from full
+    return file
+
+
+# ------------------------------------------------------------------- checkpoints
+
+
+def _writer(arrays: Mapping[str, Any]) -> Callable[[Path], None]:
+    def write(draft: Path) -> None:
+        with draft.open("wb") as file:
+            np.savez(file, **{f"of_{name}": array for name, array in arrays.items()})
+
+    return write
+
+
+def _read_arrays(path: Path) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            return {name.removeprefix("of_"): found[name] for name in found.files}
+    except (ValueError, EOFError, zipfile.BadZipFile, FileNotFoundError) as damaged:
+        raise DataFileError(
+            f"{path}: this file of a checkpoint cannot be read ({damaged}): remove the folder and "
+            "fit from the beginning"
+        ) from damaged
+
+
+def _complete_set(folder: Path) -> dict[str, Any] | None:
+    """Return what is known of the vectors in a folder; None if there are none."""
+    try:
+        text = (folder / _SET).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        found: dict[str, Any] = json.loads(text)
+        if found["slot"] in (0, 1) and {"rows", "names", "blocks"} <= found.keys():
+            return found
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise DataFileError(
+        f"{folder / _SET}: this file of a checkpoint is damaged: remove the folder and fit from "
+        "the beginning"
+    )
