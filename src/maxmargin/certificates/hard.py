@@ -15,7 +15,7 @@ from maxmargin._typing import Floats
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.certificates.quadratic import (
     Claim,
-    Evaluation,
+    EvaluationInMemory,
     centre_of,
     evaluate,
     relative_rounding,
@@ -75,7 +75,8 @@ def certify_hard(
     """
     signs, intercept = problem.loss.target, problem.intercept
     alpha, infeasibility = feasible(signs * point.beta, signs, intercept)
-    evaluated: Evaluation = evaluate(problem.features, [Claim(problem, point, alpha * signs)])[0]
+    claim = Claim(problem, point, alpha * signs)
+    evaluated: EvaluationInMemory = evaluate(problem.features, [claim])[0]
     placing = placed_scores(evaluated.scores.value, signs, intercept)
     implied = evaluated.implied_norm2(balance(alpha, signs, intercept))
     duals = Duals(alpha, infeasibility, root(implied))

@@ -44,17 +44,7 @@ from maxmargin.problems.rounding import (
 
 
 class Evaluation(Protocol):
-    """A point of a problem: scores, norms, and what becomes of them."""
-
-    @property
-    def scores(self) -> Bounded:
-        """w·φ(x) of each row, 0 where there was no time for it."""
-        ...
-
-    @property
-    def unknown(self) -> Floats | float:
-        """What no |score| exceeds that there was no time for; 0 for all others."""
-        ...
+    """A point of a problem with feasible duals: norms, sums over rows, and what becomes of them."""
 
     @property
     def norm2(self) -> Bounded:
@@ -63,11 +53,6 @@ class Evaluation(Protocol):
 
     def implied_norm2(self, off: float = 0.0) -> Bounded:
         """Return ‖Σβφ‖², also after duals moved by ``off`` in all to mend their sum."""
-        ...
-
-    @property
-    def beta(self) -> Floats:
-        """Feasible duals."""
         ...
 
     @property
@@ -80,12 +65,28 @@ class Evaluation(Protocol):
         """The intercept that is the weight of a constant feature; 0 if there is none."""
         ...
 
-    def products(self) -> Floats:
-        """Return w·φ(x) of each row without any intercept, NaN where there was no time for it."""
+    @property
+    def incomplete(self) -> bool:
+        """Whether there was no time for some of the scores."""
         ...
 
     def apart(self, p: float, q: float) -> float:
         """Return ‖p·w − q·Σβφ‖."""
+        ...
+
+    def best_intercepts(self) -> Floats:
+        """Return the intercept of each group that makes the objective smallest."""
+        ...
+
+    def bound_losses(self, b: Floats, near: float) -> tuple[Bounded, float]:
+        """Return Σ ℓ(w·φ + b) + Σ totals·b, and the worst violation of KKT.
+
+        A β within ``near`` of a bound, or of the kink at 0, counts as being there.
+        """
+        ...
+
+    def bound_gains(self) -> tuple[Bounded, float]:
+        """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
         ...
 
     def imbalance_cost(self, off: Floats) -> float:
@@ -98,6 +99,34 @@ class Evaluation(Protocol):
 
     def with_caveats(self, certificate: Certificate) -> Certificate:
         """Return the certificate with what is known against it."""
+        ...
+
+
+class EvaluationInMemory(Evaluation, Protocol):
+    """The same where what belongs to rows is in arrays."""
+
+    @property
+    def problem(self) -> Any:
+        """What was solved."""
+        ...
+
+    @property
+    def scores(self) -> Bounded:
+        """w·φ(x) of each row, 0 where there was no time for it."""
+        ...
+
+    @property
+    def unknown(self) -> Floats | float:
+        """What no |score| exceeds that there was no time for; 0 for all others."""
+        ...
+
+    @property
+    def beta(self) -> Floats:
+        """Feasible duals."""
+        ...
+
+    def products(self) -> Floats:
+        """Return w·φ(x) of each row without any intercept, NaN where there was no time for it."""
         ...
 
 
@@ -136,54 +165,39 @@ def evaluate(
 _FAR = 30.0  # from 0, in standard deviations of a column
 
 
-class LinearEvaluation(NamedTuple):
-    """A point of a linear problem with rows measured from a centre.
+@dataclass(frozen=True)
+class LinearWeights:
+    """The weights of a linear machine and those that its duals imply, rows measured from a centre.
 
     w·x + b = w·(x − centre) + (b + w·centre), and Σβx = Σβ(x − centre) where Σβ = 0.
     """
 
-    problem: LinearProblem
     w: Floats
-    beta: Floats
     centre: Floats
-    scores: Bounded
     weights: Floats  # with that of a constant feature
     weights_error: Floats
     b: Floats  # the free intercept, seen from the centre; empty if there is none
     implied: Combination  # the weights that duals imply
     penalised: float
-    unknown: float = 0.0
 
     @property
     def norm2(self) -> Bounded:
         """‖w‖²."""
         return squared_norm(self.weights, self.weights_error)
 
-    def implied_norm2(self, off: float = 0.0) -> Bounded:
-        """Return ‖Σβφ‖²: while sums are mended no dual moves by more than a part of itself."""
-        part = 4 * off / (float(np.abs(self.beta).sum()) or 1.0)
-        return squared_norm(self.implied.value, self.implied.error + part * self.implied.size)
+    @property
+    def incomplete(self) -> bool:
+        """Whether there was no time for some of the scores: a pass over rows takes little."""
+        return False
 
-    def products(self) -> Floats:
-        """Return w·φ(x) of each row."""
-        return np.asarray(self.scores.value + (float(self.w @ self.centre) - self.penalised))
+    @property
+    def shift(self) -> float:
+        """What is to be added to scores to give w·x."""
+        return float(self.w @ self.centre) - self.penalised
 
     def apart(self, p: float, q: float) -> float:
         """Return ‖p·w − q·Σβφ‖."""
         return float(np.linalg.norm(p * self.weights - q * self.implied.value))
-
-    def imbalance_cost(self, off: Floats) -> float:
-        """Return what D loses at most while one side is scaled down until Σβ = 0 exactly."""
-        moved, beta, implied = float(off.sum()), self.beta, self.implied
-        if not moved > 0:
-            return 0.0
-        lighter = min(float(beta[beta > 0].sum()), -float(beta[beta < 0].sum()))
-        if not lighter > moved:
-            return np.inf if lighter > 0 else 0.0
-        part = 1.01 * moved / lighter
-        gained = float(np.abs(self.problem.loss.target * beta).sum())
-        bent = float(np.abs(implied.value) @ implied.size)
-        return part * (gained + bent + part * float(implied.size @ implied.size))
 
     def store(self, b: Floats) -> tuple[Floats, Floats]:
         """Return intercepts as a model stores them, and these again as seen from the centre."""
@@ -193,6 +207,59 @@ class LinearEvaluation(NamedTuple):
     def with_caveats(self, certificate: Certificate) -> Certificate:
         """Return the certificate: there is nothing against rows of numbers."""
         return certificate
+
+    def mending_cost(self, moved: float, lighter: float, gained: float) -> float:
+        """Return what D loses at most while one side is scaled down until Σβ = 0 exactly.
+
+        ``moved`` bounds |Σβ|, ``lighter`` is the smaller of Σβ over β > 0 and −Σβ over β < 0, and
+        ``gained`` is Σ|tβ|.
+        """
+        implied = self.implied
+        if not moved > 0:
+            return 0.0
+        if not lighter > moved:
+            return np.inf if lighter > 0 else 0.0
+        part = 1.01 * moved / lighter
+        bent = float(np.abs(implied.value) @ implied.size)
+        return part * (gained + bent + part * float(implied.size @ implied.size))
+
+
+@dataclass(frozen=True)
+class LinearEvaluation(LinearWeights):
+    """A point of a linear problem whose rows are in memory."""
+
+    problem: LinearProblem
+    beta: Floats
+    scores: Bounded
+    unknown: float = 0.0
+
+    def implied_norm2(self, off: float = 0.0) -> Bounded:
+        """Return ‖Σβφ‖²: while sums are mended no dual moves by more than a part of itself."""
+        part = 4 * off / (float(np.abs(self.beta).sum()) or 1.0)
+        return squared_norm(self.implied.value, self.implied.error + part * self.implied.size)
+
+    def products(self) -> Floats:
+        """Return w·φ(x) of each row."""
+        return np.asarray(self.scores.value + self.shift)
+
+    def imbalance_cost(self, off: Floats) -> float:
+        """Return what D loses at most while one side is scaled down until Σβ = 0 exactly."""
+        beta = self.beta
+        lighter = min(float(beta[beta > 0].sum()), -float(beta[beta < 0].sum()))
+        gained = float(np.abs(self.problem.loss.target * beta).sum())
+        return self.mending_cost(float(off.sum()), lighter, gained)
+
+    def best_intercepts(self) -> Floats:
+        """Return the free intercept that makes the objective smallest."""
+        return best_intercepts(self.problem, self.scores.value, self.b, 0.0)
+
+    def bound_losses(self, b: Floats, near: float) -> tuple[Bounded, float]:
+        """Return Σ ℓ(w·x + b), and the worst violation of KKT."""
+        return bound_losses(self, b, near)
+
+    def bound_gains(self) -> tuple[Bounded, float]:
+        """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
+        return bound_gains(self.problem.loss, self.beta)
 
 
 @evaluate.register
@@ -211,23 +278,40 @@ def _(
 def _evaluate_linear(
     features: LinearFeatures, problem: LinearProblem, point: Point, beta: Floats
 ) -> LinearEvaluation:
-    centre, w = centre_of(features, free=len(problem.totals) > 0), point.w
-    scores, implied = passed(features.X, w, beta, centre)
-    weights, error = w, np.zeros(len(w))
-    b = np.array([exact_sum(float(point.b), w, centre)] if len(problem.totals) else [])
-    own = float(point.b) if features.constant else 0.0
+    free = len(problem.totals) > 0
+    centre = centre_of(features, free=free)
+    scores, implied = passed(features.X, point.w, beta, centre)
     if features.constant:
-        shifted = scores.value + own
-        scores = Bounded(shifted, scores.error + EPS * (np.abs(shifted) + abs(own)))
-        weights = features.join(w, own)
-        error = np.append(error, EPS * abs(weights[-1]))
-        implied = _with_constant(implied, features.constant, beta)
-    return LinearEvaluation(problem, w, beta, centre, scores, weights, error, b, implied, own)
+        scores = shifted(scores, float(point.b))
+        implied = with_constant(implied, features.constant, total(beta), np.abs(beta).sum())
+    weights = linear_weights(point, centre, implied, free=free, constant=features.constant)
+    return LinearEvaluation(**vars(weights), problem=problem, beta=beta, scores=scores)
 
 
-def _with_constant(implied: Combination, constant: float, beta: Floats) -> Combination:
-    """Return the weights that duals imply, with that of a constant feature."""
-    size, summed = float(np.abs(beta).sum()), total(beta)
+def linear_weights(
+    point: Point, centre: Floats, implied: Combination, *, free: bool, constant: float
+) -> LinearWeights:
+    """Return the weights of a point, and those that duals imply, with bounds on their errors."""
+    w, error = point.w, np.zeros(len(point.w))
+    b = np.array([exact_sum(float(point.b), w, centre)] if free else [])
+    if not constant:
+        return LinearWeights(w, centre, w, error, b, implied, 0.0)
+    own = float(point.b)
+    weights = np.append(w, own / constant)
+    error = np.append(error, EPS * abs(weights[-1]))
+    return LinearWeights(w, centre, weights, error, b, implied, own)
+
+
+def shifted(scores: Bounded, own: float) -> Bounded:
+    """Return scores with a penalised intercept."""
+    moved = scores.value + own
+    return Bounded(moved, scores.error + EPS * (np.abs(moved) + abs(own)))
+
+
+def with_constant(
+    implied: Combination, constant: float, summed: Bounded, size: float
+) -> Combination:
+    """Return the weights that duals imply, with that of a constant feature, given Σβ and Σ|β|."""
     return Combination(
         np.append(implied.value, constant * summed.value),
         np.append(implied.error, constant * (summed.error + EPS * size)),
@@ -240,9 +324,19 @@ def centre_of(features: LinearFeatures, *, free: bool) -> Floats:
     X = features.X
     if sp.issparse(X) or not free:
         return np.zeros(X.shape[1])
-    some = np.asarray(X[:: max(1, X.shape[0] >> 9)], dtype=np.float64)
+    return centre_of_some(X[:: stride_of(X.shape[0])])
+
+
+def stride_of(n: int) -> int:
+    """Return how far apart the rows are, of n, that a centre is taken from."""
+    return max(1, n >> 9)
+
+
+def centre_of_some(some: Any) -> Floats:
+    """Return a point to measure rows from, given some of them."""
+    some = np.asarray(some, dtype=np.float64)
     middle, spread = some.mean(axis=0), some.std(axis=0)
-    return middle if (np.abs(middle) > _FAR * spread).any() else np.zeros(X.shape[1])
+    return middle if (np.abs(middle) > _FAR * spread).any() else np.zeros(some.shape[1])
 
 
 # ------------------------------------------------------------------- kernel values
@@ -297,6 +391,23 @@ class KernelEvaluation(NamedTuple):
             pull = np.abs(problem.loss.target[members]) + size[members]
             cost += moved * (1.01 * float(pull.max(initial=0.0)) + problem.loss.epsilon)
         return cost + (float(off.sum()) * implied.longest) ** 2
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether there was no time for some of the scores."""
+        return bool(np.any(self.unknown))
+
+    def best_intercepts(self) -> Floats:
+        """Return the intercept of each group that makes the objective smallest."""
+        return best_intercepts(self.problem, self.scores.value, self.b, self.unknown)
+
+    def bound_losses(self, b: Floats, near: float) -> tuple[Bounded, float]:
+        """Return Σ ℓ(f + b) + Σ totals·b, and the worst violation of KKT."""
+        return bound_losses(self, b, near)
+
+    def bound_gains(self) -> tuple[Bounded, float]:
+        """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
+        return bound_gains(self.problem.loss, self.beta)
 
     def store(self, b: Floats) -> tuple[Floats, Floats]:
         """Return the intercepts, which are stored as they are."""
@@ -631,7 +742,6 @@ class Dual:
     ``imbalance`` is what D may lose while rounding is taken out of the sums of the groups.
     """
 
-    beta: Floats
     infeasibility: float
     norm2: Bounded
     drift: float
@@ -640,7 +750,7 @@ class Dual:
 
 def certify_many(
     problems: list[Problem[Any]], points: list[Point], *, keep_intercept: bool = False
-) -> list[tuple[Certificate, Evaluation]]:
+) -> list[tuple[Certificate, EvaluationInMemory]]:
     """Return the certificates of points of problems with the same features, in one pass.
 
     The penalty is ½‖w‖². Free intercepts are replaced by the best ones for the weights, unless they
@@ -662,20 +772,31 @@ def certify_many(
     found = []
     evaluations = evaluate(problems[0].features, claims, partial=True, undecided=undecided)
     for each, evaluated, infeasibility in zip(claims, evaluations, changes, strict=True):
-        problem, beta, norm2 = each.problem, each.beta, evaluated.norm2
-        length = np.sqrt(max(float(norm2.value), 0.0))
-        dual = Dual(
-            beta,
-            infeasibility,
-            evaluated.implied_norm2(),
-            evaluated.apart(1.0, 1.0) / (length if length > 0 else 1.0),
-            evaluated.imbalance_cost(
-                imbalances(problem.loss, beta, problem.groups, problem.totals)
-            ),
-        )
-        certificate = conclude(problem, evaluated, norm2, dual, keep_intercept=keep_intercept)
-        found.append((evaluated.with_caveats(certificate), evaluated))
+        problem = each.problem
+        off = imbalances(problem.loss, each.beta, problem.groups, problem.totals)
+        certificate = certified(evaluated, infeasibility, off, keep_intercept=keep_intercept)
+        found.append((certificate, evaluated))
     return found
+
+
+def certified(
+    evaluated: Evaluation, infeasibility: float, off: Floats, *, keep_intercept: bool
+) -> Certificate:
+    """Return the certificate of weights and duals with penalty ½‖w‖².
+
+    ``infeasibility`` is what was changed of the duals, and by ``off`` the sums of groups may still
+    not be what they should be.
+    """
+    norm2 = evaluated.norm2
+    length = np.sqrt(max(float(norm2.value), 0.0))
+    dual = Dual(
+        infeasibility,
+        evaluated.implied_norm2(),
+        evaluated.apart(1.0, 1.0) / (length if length > 0 else 1.0),
+        evaluated.imbalance_cost(off),
+    )
+    certificate = conclude(evaluated, norm2, dual, keep_intercept=keep_intercept)
+    return evaluated.with_caveats(certificate)
 
 
 def _with_loss(problem: Problem[Any], scores: Bounded, b: Any, keep_intercept: bool) -> Flags:
@@ -692,19 +813,12 @@ def _with_loss(problem: Problem[Any], scores: Bounded, b: Any, keep_intercept: b
 
 
 def conclude(
-    problem: Problem[Any],
-    evaluated: Evaluation,
-    norm2: Bounded,
-    dual: Dual,
-    *,
-    keep_intercept: bool,
+    evaluated: Evaluation, norm2: Bounded, dual: Dual, *, keep_intercept: bool
 ) -> Certificate:
     """Return the certificate.
 
     Parameters
     ----------
-    problem : Problem
-        What was solved.
     evaluated, norm2 : Evaluation, Bounded
         The point, and twice the penalty of its weights.
     dual : Dual
@@ -713,23 +827,22 @@ def conclude(
         Take the primal at the point's own intercepts, rather than at the best ones.
     """
     stored, best = evaluated.b, evaluated.b
-    if len(problem.totals):  # what the intercepts will be once a model has stored them
-        found = best_intercepts(problem, evaluated.scores.value, best, evaluated.unknown)
-        stored, best = evaluated.store(found)
+    if len(best):  # what the intercepts will be once a model has stored them
+        stored, best = evaluated.store(evaluated.best_intercepts())
     own = evaluated.b if keep_intercept else best
-    bound, largest = dual_objective(problem.loss, dual)
+    bound, largest = _dual_objective(evaluated, dual)
     near = _AT_BOUND * largest
-    value, violation = _objective(problem, evaluated, norm2, own, dual.beta, near)
+    value, violation = _objective(evaluated, norm2, own, near)
     least = value
     if not np.array_equal(own, best):
-        least, _ = _objective(problem, evaluated, norm2, best, dual.beta, near)
+        least, _ = _objective(evaluated, norm2, best, near)
     proved = min(value.value + value.error, least.value + least.error) - (bound.value - bound.error)
     return Certificate(
         value.value,
         bound.value,
         dual.infeasibility,
         dual.drift,
-        np.inf if np.any(evaluated.unknown) else violation,
+        np.inf if evaluated.incomplete else violation,
         float(np.sqrt(2 * max(proved, 0.0))),
         float(stored[0]) if len(stored) else evaluated.penalised,
         intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
@@ -748,31 +861,46 @@ def relative_rounding(value: Bounded, bound: Bounded) -> float:
 
 
 def _objective(
-    problem: Problem[Any], evaluated: Evaluation, norm2: Bounded, b: Floats, beta: Floats,
-    near: float,
-) -> tuple[Bounded, float]:  # fmt: skip
+    evaluated: Evaluation, norm2: Bounded, b: Floats, near: float
+) -> tuple[Bounded, float]:
     """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b, and the worst violation of KKT."""
-    totals, unknown = problem.totals, np.zeros(len(problem)) + evaluated.unknown
-    summed, own, count, violation = loops.rounding.bound_losses(
-        problem.loss, problem.row, problem.groups, np.append(b, 0.0), *evaluated.scores, unknown,
-        _STORED * problem.totals.any(), beta, near,
-    )  # fmt: skip
-    error = sum_error(summed, summed, own, len(beta), count)
-    pulled = total(totals * b, EPS * np.abs(totals * b))
-    value = 0.5 * norm2.value + summed + pulled.value
-    size = 0.5 * abs(norm2.value) + abs(summed) + abs(pulled.value)
-    error += 0.5 * norm2.error + pulled.error + 2 * EPS * size
+    paid, violation = evaluated.bound_losses(b, near)
+    value = 0.5 * norm2.value + paid.value
+    error = paid.error + 0.5 * norm2.error + 2 * EPS * (0.5 * abs(norm2.value) + abs(paid.value))
     return (Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)), violation
 
 
-def dual_objective(loss: Loss, dual: Dual) -> tuple[Bounded, float]:
+def _dual_objective(evaluated: Evaluation, dual: Dual) -> tuple[Bounded, float]:
     """Return Σ tβ − ε|β| − ½ quadratic β² − ½‖Σβφ‖², and the largest |β|."""
-    summed, size, own, count, largest = loops.rounding.bound_dual(loss, dual.beta)
-    value = summed - 0.5 * dual.norm2.value
-    error = sum_error(summed, size, own, len(dual.beta), count)
-    error += 0.5 * dual.norm2.error + dual.imbalance
-    error += EPS * (abs(summed) + 0.5 * abs(dual.norm2.value))
+    gained, largest = evaluated.bound_gains()
+    value = gained.value - 0.5 * dual.norm2.value
+    error = gained.error + 0.5 * dual.norm2.error + dual.imbalance
+    error += EPS * (abs(gained.value) + 0.5 * abs(dual.norm2.value))
     return (Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)), largest
+
+
+# ------------------------------------------------------------------- sums over arrays
+
+
+def bound_losses(evaluated: EvaluationInMemory, b: Floats, near: float) -> tuple[Bounded, float]:
+    """Return Σ ℓ(w·φ + b) + Σ totals·b, and the worst violation of KKT."""
+    problem, beta = evaluated.problem, evaluated.beta
+    totals, unknown = problem.totals, np.zeros(len(problem)) + evaluated.unknown
+    summed, own, count, violation = loops.rounding.bound_losses(
+        problem.loss, problem.row, problem.groups, np.append(b, 0.0), *evaluated.scores, unknown,
+        _STORED * totals.any(), beta, near,
+    )  # fmt: skip
+    error = sum_error(summed, summed, own, len(beta), count)
+    pulled = total(totals * b, EPS * np.abs(totals * b))
+    # Losses are not negative, but what pulls at intercepts may be.
+    error += pulled.error + 2 * EPS * (abs(summed) + abs(pulled.value)) * bool(totals.any())
+    return Bounded(summed + pulled.value, error), violation
+
+
+def bound_gains(loss: Loss, beta: Floats) -> tuple[Bounded, float]:
+    """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
+    summed, size, own, count, largest = loops.rounding.bound_dual(loss, beta)
+    return Bounded(summed, sum_error(summed, size, own, len(beta), count)), largest
 
 
 def best_intercepts(

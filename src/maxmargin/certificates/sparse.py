@@ -79,15 +79,15 @@ def certify_sparse(
     paid = penalty.value(evaluated.weights, evaluated.weights_error)
     owed = penalty.conjugate(implied.value, implied.error)
     off = imbalances(problem.loss, beta, problem.groups, problem.totals)
+    evaluated = replace(evaluated, beta=beta, implied=implied)
     dual = Dual(
-        beta,
         infeasibility,
         Bounded(2 * owed.value, 2 * owed.error),
         penalty.drift(evaluated.weights, implied.value),
-        evaluated._replace(beta=beta, implied=implied).imbalance_cost(off) / (penalty.l2 or 1.0),
+        evaluated.imbalance_cost(off) / (penalty.l2 or 1.0),
     )
     twice = Bounded(2 * paid.value, 2 * paid.error)
-    certificate = conclude(problem, evaluated, twice, dual, keep_intercept=keep_intercept)
+    certificate = conclude(evaluated, twice, dual, keep_intercept=keep_intercept)
     bound = certificate.distance_bound / np.sqrt(penalty.l2) if penalty.l2 > 0 else np.inf
     return replace(certificate, distance_bound=float(bound)), beta
 
