@@ -29,12 +29,15 @@ from maxmargin.data.source import (
     extension_of,
     open_source,
     refuse_foreign,
+    split_lines,
 )
 from maxmargin.data.svmlight import iterate_svmlight
 from maxmargin.data.table import (
     HEADER_ROWS,
+    LEAST_COMPILED,
     Piece,
     Row,
+    Splitter,
     TableLines,
     Text,
     check_width,
@@ -147,14 +150,18 @@ def _read_table(source: Where, layout: Layout, rows: int, label: bool) -> Iterat
 def _open_table(opened: DataSource, layout: Layout) -> _Opened:
     """Find out what a file is, as when it is read for training, and find its columns."""
     if opened.extension in SVMLIGHT_ENDINGS:
-        raise DataFileError(
-            f"{opened.name}: svmlight text, but the model was trained on a table; convert the file "
-            "to the table's columns"
-        )
+        raise _not_a_table(opened)
     table = open_table(opened)
     if isinstance(table, TableLines):
         return _open_text(table, opened, layout)
     return _open_named(table.names, table.rows, layout, opened.name, table.numbered)
+
+
+def _not_a_table(opened: DataSource) -> DataFileError:
+    return DataFileError(
+        f"{opened.name}: svmlight text, but the model was trained on a table; convert the file "
+        "to the table's columns"
+    )
 
 
 def _open_named(
@@ -348,18 +355,23 @@ class _Part(NamedTuple):
     kept: Any
     """A mask of the rows that have a label; None if labels are not read."""
 
+    def labelled(self) -> tuple[Any, Any]:
+        """Return the rows that have a label, if labels are read, and their numbers."""
+        if self.kept is None or self.kept.all():
+            return self.X, self.numbers
+        return self.X[self.kept], self.numbers[self.kept]
+
 
 def _make_blocks(opened: _Opened, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
     empty, said = True, 0
     wanted = _Wanted(opened, layout, rows, label and opened.label is not None)
     text = opened.text
     parts = _split(opened.rows, wanted) if text is None else _split_text(text, wanted)
-    for numbers, X, y, kept in parts:
+    for part in parts:
         empty = False
-        if kept is not None and not kept.all():
-            X, numbers = X[kept], numbers[kept]
+        X, numbers = part.labelled()
         if len(numbers):
-            yield RowBlock(X, y, numbers, tuple(opened.remarks[said:]))
+            yield RowBlock(X, part.y, numbers, tuple(opened.remarks[said:]))
             said = len(opened.remarks)
     if empty:
         raise DataFileError(f"{opened.file}: a header but no rows; add rows")
@@ -389,7 +401,18 @@ def _split(source: Iterator[Row], wanted: _Wanted) -> Iterator[_Part]:
 
 
 def _split_text(text: Text, wanted: _Wanted) -> Iterator[_Part]:
-    opened, layout, rows, label = wanted
+    opened, rows = wanted.opened, wanted.rows
+    plain, other, numbers, texts = _choose_cells(wanted)
+    for part in text.pieces(opened.width, numbers, texts, rows):
+        if isinstance(part, Piece):
+            yield _read_piece(part, plain, other, wanted)
+        else:
+            yield from _split(part, wanted)
+
+
+def _choose_cells(wanted: _Wanted) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Return which columns of X are plain numbers and which others, and where their cells are."""
+    opened, layout, _, label = wanted
     plain = [j for j, column in enumerate(layout.columns) if not (column.words or column.notation)]
     other = [j for j, column in enumerate(layout.columns) if column.words or column.notation]
     numbers, texts = ([opened.places[j] for j in columns] for columns in (plain, other))
@@ -397,11 +420,7 @@ def _split_text(text: Text, wanted: _Wanted) -> Iterator[_Part]:
         texts.append(opened.label)
         if layout.label.kind != "words" and not layout.label.notation:
             numbers.append(opened.label)
-    for part in text.pieces(opened.width, numbers, texts, rows):
-        if isinstance(part, Piece):
-            yield _read_piece(part, plain, other, wanted)
-        else:
-            yield from _split(part, wanted)
+    return plain, other, numbers, texts
 
 
 def _read_piece(piece: Piece, plain: list[int], other: list[int], wanted: _Wanted) -> _Part:
@@ -479,6 +498,57 @@ def _misfit(
     place = opened.places[j] if j >= 0 else opened.label
     assert place is not None
     return DataFileError(f"{opened.place(numbers[row])}: {layout.describe(j, place)}: {wrong}")
+
+
+class TableRows:
+    """A table as text that comes in runs of whole lines, as from a file that grows."""
+
+    def __init__(self, first: bytes, source: DataSource, layout: Layout, rows: int) -> None:
+        """Find the columns in the first lines, which are a header and a row at least."""
+        if source.extension in SVMLIGHT_ENDINGS:
+            raise _not_a_table(source)
+        head = list(islice(split_lines([first]), HEADER_ROWS + 1))
+        opened = _open_text(TableLines(head, first, iter(()), []), source, layout)
+        assert opened.text is not None
+        self._wanted = _Wanted(opened, layout, rows, opened.label is not None)
+        self._first, self._body = opened.text, replace(opened.text.body, content="", skip=0)
+        self._plain, self._other, *places = _choose_cells(self._wanted)
+        self._splitter = Splitter(self._body.delimiter, opened.width, *places)
+        self._line = count_lines(first)
+        self._said = 0
+
+    def first(self) -> Iterator[RowBlock]:
+        """Iterate over the rows of the first lines."""
+        return self._blocks(_split_text(self._first, self._wanted))
+
+    def read(self, lines: bytes) -> Iterator[RowBlock]:
+        """Iterate over the rows of the next lines."""
+        before, self._line = self._line, self._line + count_lines(lines)
+        return self._blocks(self._split(lines, before))
+
+    def _split(self, lines: bytes, before: int) -> Iterator[_Part]:
+        body = self._body
+        simple = not body.trailing and body.quote.encode() not in lines
+        if simple and len(lines) >= LEAST_COMPILED and self._wanted.opened.width > 1:
+            for piece in self._splitter.split(lines, before, self._wanted.rows):
+                if isinstance(piece, Piece):
+                    yield _read_piece(piece, self._plain, self._other, self._wanted)
+                else:
+                    before, lines = piece
+        yield from _split(replace(body, before=before).split(split_lines([lines])), self._wanted)
+
+    def _blocks(self, parts: Iterator[_Part]) -> Iterator[RowBlock]:
+        remarks = self._wanted.opened.remarks
+        for part in parts:
+            X, numbers = part.labelled()
+            if len(numbers):
+                said, self._said = self._said, len(remarks)
+                yield RowBlock(X, part.y, numbers, tuple(remarks[said:]))
+
+
+def count_lines(text: bytes) -> int:
+    """Return the number of lines, of which the last one may lack its end."""
+    return text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
 
 
 # ------------------------------------------------------------------- Parquet and Arrow

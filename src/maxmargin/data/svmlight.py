@@ -192,6 +192,36 @@ def iterate_svmlight(
                 yield table.finish(columns)
 
 
+class SvmlightLines:
+    r"""Svmlight text that comes in runs of whole lines, as from a file that grows.
+
+    >>> text = SvmlightLines("log.svm", n_features=2)
+    >>> for lines in (b"1 1:0.5\n-1 2:3\n", b"# a comment\n1 2:4\n"):
+    ...     rows = text.parse(lines)
+    ...     print(rows.X.toarray().tolist(), rows.y.tolist(), rows.numbers.tolist())
+    [[0.5, 0.0], [0.0, 3.0]] [1, -1] [1, 2]
+    [[0.0, 4.0]] [1] [4]
+    """
+
+    def __init__(self, name: str, *, n_features: int | None, zero_based: bool = False) -> None:
+        self._reader = _Reader(n_features, zero_based, np.float64, False, None)
+        self._text = _Text(name, iter(()), None, lambda: 0)
+        self._lines = self._columns = 0
+
+    def parse(self, lines: bytes) -> Svmlight:
+        """Return the rows of the next lines, of which the last one may lack its end."""
+        buffer = bytearray(lines)
+        if not lines.endswith(b"\n"):
+            buffer += b"\n"
+        size = len(buffer)
+        buffer += bytes(_PADDING)
+        table = _Table(self._reader, self._lines)
+        for part in self._reader.parse(buffer, 0, size, self._lines, self._text):
+            table.append(part, None)
+        self._columns, self._lines = max(self._columns, table.columns), table.lines
+        return table.finish(self._columns)
+
+
 def write_svmlight(
     path: str | os.PathLike[str],
     X: Any,
