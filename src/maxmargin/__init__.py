@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     )
     from maxmargin.certificates import Certificate
     from maxmargin.diagnosis import Diagnosis, diagnose
-    from maxmargin.errors import DataFileError, ModelFileError, NotSeparableError
+    from maxmargin.errors import (
+        DataFileError,
+        DistributedFitError,
+        ModelFileError,
+        NotSeparableError,
+    )
     from maxmargin.estimators import (
         SVC,
         SVR,
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
         NuSVR,
         Nystroem,
         OneClassSVM,
+        PartitionedSVC,
         Perceptron,
         PolynomialMap,
         QuantileSVR,
@@ -64,12 +70,13 @@ _ROOMS = (
 _FOUND_IN = {
     "certificates": ("Certificate",),
     "diagnosis": ("Diagnosis", "diagnose"),
-    "errors": ("DataFileError", "ModelFileError", "NotSeparableError"),
+    "errors": ("DataFileError", "DistributedFitError", "ModelFileError", "NotSeparableError"),
     "estimators": (
         *("SVC", "SVR", "AveragedPerceptron", "BayesPointClassifier", "CircleMap"),
         *("HardMarginSVC", "KernelPCA", "KernelPerceptron", "LinearSVC", "LinearSVR", "NuSVC"),
-        *("NuSVR", "Nystroem", "OneClassSVM", "Perceptron", "PolynomialMap", "QuantileSVR"),
-        *("RandomFourier", "StructuredPerceptron", "StructuredSVC", "VotedPerceptron"),
+        *("NuSVR", "Nystroem", "OneClassSVM", "PartitionedSVC", "Perceptron", "PolynomialMap"),
+        *("QuantileSVR", "RandomFourier", "StructuredPerceptron", "StructuredSVC"),
+        "VotedPerceptron",
     ),
     "estimators.trusted_types": ("SKOPS_TRUSTED_TYPES",),
     "files": ("load", "save"),
@@ -106,6 +113,7 @@ __all__ = [
     "CircleMap",
     "DataFileError",
     "Diagnosis",
+    "DistributedFitError",
     "HardMarginSVC",
     "KernelPCA",
     "KernelPerceptron",
@@ -117,6 +125,7 @@ __all__ = [
     "NuSVR",
     "Nystroem",
     "OneClassSVM",
+    "PartitionedSVC",
     "Perceptron",
     "PolynomialMap",
     "QuantileSVR",

@@ -6,6 +6,7 @@ from maxmargin.estimators.hard_margin.hard_margin import HardMarginSVC
 from maxmargin.estimators.kernel_pca import KernelPCA
 from maxmargin.estimators.linear.linear_svc import LinearSVC
 from maxmargin.estimators.linear.linear_svr import LinearSVR
+from maxmargin.estimators.partitioned.partitioned_svc import PartitionedSVC
 from maxmargin.estimators.perceptron import (
     AveragedPerceptron,
     KernelPerceptron,
@@ -36,6 +37,7 @@ __all__ = [
     "NuSVR",
     "Nystroem",
     "OneClassSVM",
+    "PartitionedSVC",
     "Perceptron",
     "PolynomialMap",
     "QuantileSVR",

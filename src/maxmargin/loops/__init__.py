@@ -23,6 +23,7 @@ _MODULES = (
     "kernel_tiles",
     "loss",
     "newton",
+    "partition",
     "perceptron",
     "proximal_newton",
     "rounding",

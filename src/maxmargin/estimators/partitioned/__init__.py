@@ -1,0 +1,1 @@
+"""Machines on parts of the input space."""
