@@ -68,12 +68,12 @@ class Stream(BaseEstimator):
         order = np.arange(X.shape[0])
         rows = loops.rows.rows(X)
         for learner, losses in zip(self._learners, loss, strict=True):
+            # Not before there are rows again: until then, the mean is what the model is.
+            if X.shape[0] and learner.clock >= 2 * max(learner.counted_from, 1000.0):
+                learner.forget()
             for _ in learner.visit(rows, losses, order, 1.0, np.zeros(X.shape[0])):
                 pass
         means = [learner.mean() for learner in self._learners]
-        for learner in self._learners:
-            if learner.clock >= 2 * max(learner.counted_from, 1000.0):
-                learner.forget()
         for name in _OF_A_FIT:
             self.__dict__.pop(name, None)
         self.status_ = Status.STREAM
