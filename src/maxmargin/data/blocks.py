@@ -1,56 +1,235 @@
-"""Rows in blocks: every pass over rows is a map over these, and cannot tell where they live."""
+"""Rows in blocks: every pass over rows is a map over these, and cannot tell where they live.
 
+Rows are cut into leaves by the shape of the data alone. A step works through one leaf at a time,
+and what it returns is merged in a fixed binary tree over the leaves. So sums are the same to the
+last bit whatever the number of threads, blocks, files, partitions or workers.
+"""
+
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin import loops
+from maxmargin._typing import Floats, Ints
+from maxmargin.loops.records import Loss
 from maxmargin.threads import share_work, usual_threads
 
-_MOST_BLOCKS = 8
-_BLOCK_NUMBERS = 1 << 16  # in a block, at least …
-_BLOCK_COLUMNS = 8  # … and per column: passes that add rows up do so in a vector for each block
+_FEW_LEAVES = 8
+_FEW_NUMBERS = 1 << 16  # in a leaf if there are few, at least …
+_LEAF_NUMBERS = 1 << 21  # … and if there are many
+_LEAF_ROWS = 8  # at least: passes that add rows up do so in a vector for each leaf …
+_LEAF_SQUARES = 2  # … or in a square matrix, of columns up to
+_MOST_SQUARED = 2000
 _WORTH_A_THREAD = 1 << 19  # numbers read in a pass
 
-Found = TypeVar("Found")
+
+class Block(NamedTuple):
+    """Consecutive rows as a step sees them: rows begin … end of arrays that may hold more."""
+
+    X: Any  # C-ordered array or CSR; None in passes that read no rows
+    rows: Any  # the same for compiled loops
+    begin: int
+    end: int
+    first: int  # the number of row ``begin`` among all rows
+    loss: Loss | None
+    vectors: dict[str, Any]  # numbers of rows (scores, duals) by name, indexed begin … end too
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the numbers of rows that have this name."""
+        return self.vectors[name]
+
+
+Step = Callable[..., Any]  # (block, *args) -> sums; a function of a module, so that it can travel
+Merge = Callable[[Any, Any], Any]
+
+
+def add(one: Any, other: Any) -> Any:
+    """Return the sum of what two neighbouring leaves gave: of tuples, item by item."""
+    if one is None:
+        return None
+    if isinstance(one, tuple):
+        both = (add(a, b) for a, b in zip(one, other, strict=True))
+        return type(one)(*both) if hasattr(one, "_fields") else tuple(both)
+    if isinstance(one, np.ndarray):
+        one += other
+        return one
+    return one + other
+
+
+def join(one: Any, other: Any) -> Any:
+    """Return what two neighbouring leaves gave, one after the other."""
+    return one + other  # lists
+
+
+class Blocks(Protocol):
+    """Rows, and numbers that belong to rows and stay beside them."""
+
+    n: int
+    d: int
+    numbers: float  # that the rows are made of
+    sparse: bool
+
+    def map(
+        self,
+        step: Step,
+        *args: Any,
+        writes: tuple[str, ...] = (),
+        reads_rows: bool = True,
+        merge: Merge = add,
+        numbers: float | None = None,
+    ) -> Any:
+        """Return what a step gives for all leaves, merged in their order.
+
+        Parameters
+        ----------
+        step : callable
+            Called with a Block and the arguments.
+        args :
+            What all leaves are told: weights, a step length.
+        writes : tuple of str
+            Vectors that the step sets or changes; new ones are made for it.
+        reads_rows : bool
+            Whether it needs the rows, or their numbers alone.
+        merge : callable
+            How what two neighbouring leaves (or runs of them) gave becomes one.
+        numbers : float or None
+            How many numbers the pass reads, if not those of the rows.
+        """
+        ...
+
+    def fold(self, step: Step, state: Any, *args: Any, writes: tuple[str, ...] = ()) -> Any:
+        """Return what becomes of a state as a step changes it, leaf after leaf."""
+        ...
+
+    def first_row(self) -> Floats:
+        """Return the first row, in float64."""
+        ...
+
+    def renew(self, *names: str) -> None:
+        """Let the next step that writes these vectors write to new ones: the old ones are kept."""
+        ...
+
+    def vector(self, name: str) -> Any:
+        """Return a vector as it is now: an array if rows are in memory, else a handle."""
+        ...
+
+    def put(self, name: str, vector: Any) -> None:
+        """Set a vector: to an array of all rows, or to what ``vector`` returned."""
+        ...
+
+
+def cut_leaves(n: int, d: int, numbers: float) -> Ints:
+    """Return the edges of leaves: n rows of d columns, made of so many numbers, cut evenly."""
+    least = max(_FEW_NUMBERS, _LEAF_ROWS * d)
+    usual = max(_LEAF_NUMBERS, _LEAF_ROWS * d, _LEAF_SQUARES * min(d, _MOST_SQUARED) ** 2)
+    count = max(int(np.clip(numbers // least, 1, _FEW_LEAVES)), int(numbers // usual))
+    return np.linspace(0, n, max(1, min(count, n)) + 1).astype(np.int64)
+
+
+class Tree:
+    """Merges what leaves give, in whatever order it comes, as a fixed tree has it.
+
+    Neighbouring runs of 2ᵏ leaves are merged into one of 2ᵏ⁺¹; at the end what is left is merged
+    from the right. Runs of 2ᵏ leaves that were merged elsewhere may be given instead of leaves.
+    """
+
+    def __init__(self, merge: Merge) -> None:
+        self.merge = merge
+        self.lock = threading.Lock()
+        self.waiting: dict[int, Any] = {}
+        self.next = 0
+        self.runs: list[tuple[int, Any]] = []  # level, merged
+
+    def put(self, number: int, found: Any) -> None:
+        """Take what the leaf with this number gave."""
+        with self.lock:
+            self.waiting[number] = found
+            while self.next in self.waiting:
+                level, found = 0, self.waiting.pop(self.next)
+                while self.runs and self.runs[-1][0] == level:
+                    found, level = self.merge(self.runs.pop()[1], found), level + 1
+                self.runs.append((level, found))
+                self.next += 1
+
+    def result(self) -> Any:
+        """Return all merged; None if there was nothing."""
+        found = self.runs.pop()[1] if self.runs else None
+        while self.runs:
+            found = self.merge(self.runs.pop()[1], found)
+        return found
 
 
 class RowsInMemory:
-    """Rows of an array or a CSR matrix, cut into blocks by their size alone.
+    """Rows of an array or a CSR matrix. What belongs to a row is in arrays of all rows."""
 
-    A block is worked through in order by one thread, so that what is summed up from the blocks, in
-    their order, is the same to the last bit whatever the number of threads. What belongs to a row
-    (its dual, its score) stays with its block.
-    """
+    def __init__(self, X: Any, loss: Loss | None = None, threads: int | None = None) -> None:
+        self.X, self.loss = X, loss
+        self.n, self.d = int(X.shape[0]), int(X.shape[1]) if X.ndim == 2 else 1
+        self.sparse = bool(sp.issparse(X))
+        self.numbers = float(X.nnz if self.sparse else X.size)
+        self.rows = loops.rows.rows(X) if X.ndim == 2 else None
+        self.leaves = list(pairwise(cut_leaves(self.n, self.d, self.numbers).tolist()))
+        self.vectors: dict[str, Any] = {}
+        self.threads = threads
 
-    def __init__(self, X: Any, threads: int | None = None) -> None:
-        self._n = int(X.shape[0])
-        self.numbers = float(X.nnz if hasattr(X, "nnz") else X.size)
-        least = max(_BLOCK_NUMBERS, _BLOCK_COLUMNS * (X.shape[1] if X.ndim == 2 else 1))
-        count = int(np.clip(self.numbers // least, 1, _MOST_BLOCKS))
-        edges = np.linspace(0, self._n, count + 1).astype(np.int64).tolist()
-        self._blocks = list(pairwise(edges))
-        self._threads = threads
+    def map(
+        self,
+        step: Step,
+        *args: Any,
+        writes: tuple[str, ...] = (),
+        reads_rows: bool = True,
+        merge: Merge = add,
+        numbers: float | None = None,
+    ) -> Any:
+        """Return what a step gives for all leaves, merged in their order."""
+        del reads_rows
+        self._make(writes)
+        tree = Tree(merge)
 
-    def map(self, step: Callable[[int, int], Found], numbers: float | None = None) -> list[Found]:
-        """Return what a step gives for each block of rows (begin, end), in their order.
+        def one(leaf: int) -> None:
+            begin, end = self.leaves[leaf]
+            block = Block(self.X, self.rows, begin, end, begin, self.loss, self.vectors)
+            tree.put(leaf, step(block, *args))
 
-        ``numbers`` says how many numbers the whole pass reads, if not those of the rows. Little
-        work is done in one go.
-        """
-        if (self.numbers if numbers is None else numbers) < _WORTH_A_THREAD:
-            return [step(0, self._n)]
-        found: list[Any] = [None] * len(self._blocks)
+        few = (self.numbers if numbers is None else numbers) < _WORTH_A_THREAD
+        threads = 1 if few else min(self.threads or usual_threads(), len(self.leaves))
+        share_work(one, deque(range(len(self.leaves))), threads)
+        return tree.result()
 
-        def one(block: int) -> None:
-            found[block] = step(*self._blocks[block])
+    def fold(self, step: Step, state: Any, *args: Any, writes: tuple[str, ...] = ()) -> Any:
+        """Return what becomes of a state as a step changes it, leaf after leaf."""
+        self._make(writes)
+        for begin, end in self.leaves:
+            block = Block(self.X, self.rows, begin, end, begin, self.loss, self.vectors)
+            state = step(block, state, *args)
+        return state
 
-        threads = min(self._threads or usual_threads(), len(found))
-        share_work(one, deque(range(len(found))), threads)
-        return found
+    def first_row(self) -> Floats:
+        """Return the first row, in float64."""
+        return np.asarray(self.X[0], dtype=np.float64)
+
+    def renew(self, *names: str) -> None:
+        """Let the next step that writes these vectors write to new ones."""
+        for name in names:
+            self.vectors.pop(name, None)
+
+    def vector(self, name: str) -> Floats:
+        """Return a vector as it is now."""
+        return np.asarray(self.vectors[name])
+
+    def put(self, name: str, vector: Any) -> None:
+        """Set a vector."""
+        self.vectors[name] = vector
+
+    def _make(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            if name not in self.vectors:
+                self.vectors[name] = np.empty(self.n)
 
 
 # ------------------------------------------------------------------- chunks for users

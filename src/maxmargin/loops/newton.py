@@ -25,6 +25,13 @@ def scores(X: Any, begin: Any, end: Any, centre: Any, w: Any, offset: Any, out: 
 
 
 @compiled
+def add_rows(X: Any, begin: Any, end: Any, centre: Any, out: Any) -> None:
+    """Do out += Σ(x − centre); sparse rows are not centred."""
+    for i in range(begin, end):
+        row_shifted_axpy(X, i, centre, 1.0, out)
+
+
+@compiled
 def line(
     loss: Any, begin: int, end: int, f: Any, q: Any, prox_centre: Any, width: float, step: float
 ) -> Any:

@@ -215,6 +215,11 @@ class Problem(Generic[AnyFeatures]):
             return Intercept.FREE
         return Intercept.PENALIZED if self.features.constant else Intercept.NONE
 
+    @property
+    def constant(self) -> float:
+        """The value of a constant feature, whose weight is the penalised intercept; 0: none."""
+        return self.features.constant
+
     def by_row(self, beta: Floats) -> Floats:
         """Return the sum of the variables of each row."""
         if len(self.row) == len(self) and (self.row[1:] > self.row[:-1]).all():

@@ -25,12 +25,19 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
-from maxmargin.problems import losses
+from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
 from maxmargin.solvers.active_set import ActiveSet
 from maxmargin.solvers.linear_systems import solve_positive, solve_preconditioned
 from maxmargin.solvers.polish import polished
-from maxmargin.solvers.row_sums import Passes, Sums, sum_squares
+from maxmargin.solvers.row_sums import (
+    AnyLinearProblem,
+    LossFacts,
+    Passes,
+    Sums,
+    blocks_of,
+    sum_squares,
+)
 
 _ROUNDING = 1e-15  # of the objective: steps that promise less do not count
 _ROUGHLY = 1e-9  # of the objective, by which a solution of the conditions may be off
@@ -62,22 +69,25 @@ class Newton:
     sample_rows: int = 4000  # of a subsample, at least
     sample_per_column: int = 20
     sample_part: int = 16  # of the rows: one in this many
+    sample_numbers: int = 1 << 24  # of a subsample, at most: it is in memory wherever the rows are
     sample_gap: float = 1e-3  # at which the subsample is solved well enough
     active_sets: bool = True  # whether they go on from a known solution first
 
-    def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
+    def iterates(self, problem: AnyLinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each Newton step, and unfinished ones on subsamples.
 
         From a point with duals active sets come first, if they suit.
         """
         width, active_set = None, ActiveSet(self.threads)
         best: Iterate | None = None
-        if self.active_sets and active_set.suits(problem, start):
+        passes = Passes(problem, self.threads)
+        in_memory = not isinstance(problem, BlockedProblem)
+        if in_memory and self.active_sets and active_set.suits(problem, start):
             for best in active_set.iterates(problem, start):
                 yield best
                 start = Point(best.w, best.b, best.beta)
         if start.w is None and start.beta is None:
-            nothing = self._nothing(problem)
+            nothing = self._nothing(passes)
             for begun in self._subsample_starts(problem):
                 start, width = begun
                 yield (
@@ -85,18 +95,20 @@ class Newton:
                     if start.w is None
                     else replace(nothing, primal=np.inf, w=start.w, b=start.b)
                 )
-        state = _NewtonState(self, problem, start, width)
+        state = _NewtonState(self, problem, passes, start, width)
         while True:
             iterate = state.iterate()
             yield iterate if best is None or iterate.converged else best.improved(iterate)
             if not state.advance():
                 return
 
-    def _nothing(self, problem: LinearProblem) -> Iterate:
+    def _nothing(self, passes: Passes) -> Iterate:
         """Return what is known before anything is: the iterate w = 0."""
-        n, d = problem.features.X.shape
-        primal = Passes(problem, self.threads, centred=False).losses(np.zeros(n))
-        return Iterate(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)
+        passes.fill("none", _zeros)
+        duals = passes.blocks.vector("none")
+        return Iterate(
+            passes.losses_at_zero(), 0.0, np.zeros(passes.d), 0.0, duals, finished=False
+        )
 
     def width(self, *, wide: bool, started: bool) -> float:
         """Return how much to smooth at first, in units of the targets' scale."""
@@ -104,10 +116,13 @@ class Newton:
             return self.start_wide_width if started else self.first_wide_width
         return self.start_width if started else self.first_width
 
-    def _subsample_starts(self, problem: LinearProblem) -> Iterator[tuple[Point, float | None]]:
+    def _subsample_starts(self, problem: AnyLinearProblem) -> Iterator[tuple[Point, float | None]]:
         """Solve ever larger samples roughly, yielding where to start from on all rows."""
-        n, d = problem.features.X.shape
-        size = max(self.sample_rows, self.sample_per_column * d, n // self.sample_part)
+        blocks = blocks_of(problem)
+        n, d = blocks.n, blocks.d
+        least = max(self.sample_rows, self.sample_per_column * d)
+        most = int(self.sample_numbers * n / max(blocks.numbers, 1.0))
+        size = max(least, min(n // self.sample_part, most))
         if 4 * size > n:
             return
         sample = _sampled(problem, size)
@@ -115,7 +130,7 @@ class Newton:
         for begun in self._subsample_starts(sample):
             start, width = begun
             yield begun
-        state = _NewtonState(self, sample, start, width)
+        state = _NewtonState(self, sample, Passes(sample, self.threads), start, width)
         while state.iterate().relative_gap > self.sample_gap and state.advance():
             yield state.start(), 2 * state.width
         yield state.start(), 2 * state.width
@@ -134,7 +149,7 @@ class Newton:
 class System(Protocol):
     """Gradient sums and Newton steps at a point."""
 
-    def prepare(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats]:
+    def prepare(self, beta: Any, h: Any, sums: Sums) -> tuple[Floats, Floats]:
         """Take note of the duals and curvatures; return Σβ(x − c) over β > 0 and β < 0."""
         ...
 
@@ -143,9 +158,9 @@ class System(Protocol):
         ...
 
 
-def _intercept_ridge(problem: LinearProblem) -> float:
+def _intercept_ridge(problem: AnyLinearProblem) -> float:
     """Return the second derivative of the intercept's penalty; infinite: it stays 0."""
-    if constant := problem.features.constant:
+    if constant := problem.constant:
         return 1.0 / constant**2
     return 0.0 if problem.intercept is Intercept.FREE else np.inf
 
@@ -156,7 +171,7 @@ class ColumnSystem:
     def __init__(self, passes: Passes, ridge: float) -> None:
         self.passes, self.ridge = passes, ridge
 
-    def prepare(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats]:
+    def prepare(self, beta: str, h: str, sums: Sums) -> tuple[Floats, Floats]:
         """Sum up the Hessian on the way."""
         gains, losses, self.hessian = self.passes.curvature(beta, h, sums)
         return gains, losses
@@ -182,10 +197,11 @@ class RowSystem:
         self.most = settings.many_sparse_rows if sp.issparse(X) else settings.many_rows
         self.cache = _Products(X, passes.centre, 2 * self.most)
 
-    def prepare(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats]:
+    def prepare(self, beta: Any, h: Any, sums: Sums) -> tuple[Floats, Floats]:
         """Note which rows are active."""
-        self.active = np.flatnonzero(h > 0)
-        self.h = h[self.active]
+        curves = self.passes.array(h)
+        self.active = np.flatnonzero(curves > 0)
+        self.h = curves[self.active]
         return self.passes.combinations(beta)
 
     def step(self, gradient: Floats) -> Floats:
@@ -355,32 +371,36 @@ class _NewtonState:
     """Where the method stands, and the best bounds so far."""
 
     def __init__(
-        self, settings: Newton, problem: LinearProblem, start: Point, width: float | None = None
-    ) -> None:
-        self.settings, self.problem = settings, problem
-        self.passes = passes = Passes(problem, settings.threads)
-        n, d = problem.features.X.shape
+        self, settings: Newton, problem: AnyLinearProblem, passes: Passes, start: Point,
+        width: float | None = None,
+    ) -> None:  # fmt: skip
+        self.settings, self.problem, self.passes = settings, problem, passes
+        d, facts = passes.d, passes.facts
         self.w = np.zeros(d) if start.w is None else np.array(start.w, dtype=np.float64)
-        b = _first_intercept(problem) if start.w is None else float(start.b)
+        b = _first_intercept(problem, facts) if start.w is None else float(start.b)
         self.b = b + float(passes.centre @ self.w)
-        self.f = passes.scores(self.w, self.b, np.empty(n))
-        self.q, self.h, self.beta = np.empty(n), np.empty(n), np.empty(n)
-        self.constant, ridge = problem.features.constant, _intercept_ridge(problem)
+        passes.scores(self.w, self.b, "f")
+        self.constant, ridge = problem.constant, _intercept_ridge(problem)
         self.ridge = ridge if np.isfinite(ridge) else 0.0
-        wide = d > settings.many_columns or d > n
+        wide = d > settings.many_columns or d > passes.n
         self.system: System = (
             RowSystem(settings, problem.features.X, passes, ridge)
             if wide
             else ColumnSystem(passes, ridge)
         )
-        self.scale = losses.residual_unit(problem.loss)
-        self.prox_centre = _first_prox_centre(problem.loss, start.beta, wide)
+        self.scale = facts.unit
+        if start.beta is None:
+            passes.fill("prox_centre", _first_prox_centre, wide)
+        else:
+            passes.blocks.put("given", start.beta)
+            passes.clip("given", "prox_centre")
         if width is None:
             width = self.scale * settings.width(wide=wide, started=start.w is not None)
-        self.smooth = bool((problem.loss.quadratic > 0).all())
+        self.smooth = facts.smooth
         self.width = 0.0 if self.smooth else width  # what is smooth need not be smoothed
         self.primal, self.dual = np.inf, -np.inf
-        self.best_w, self.best_b, self.best_beta = self.w, self.b, np.zeros(n)
+        self.best_w, self.best_b = self.w, self.b
+        passes.fill("best_beta", _zeros)
         self.converged = False
         self._check_optimality()
 
@@ -395,7 +415,7 @@ class _NewtonState:
             self.dual,
             self.best_w,
             self._intercept(),
-            self.best_beta,
+            self.passes.blocks.vector("best_beta"),
             converged=self.converged,
         )
 
@@ -404,8 +424,8 @@ class _NewtonState:
 
     def _check_optimality(self) -> None:
         """Compute duals, gradient and curvature where we stand, and keep the best bounds."""
-        self.sums = self.passes.duals(self.f, self.prox_centre, self.width, self.beta, self.h)
-        self.gains, self.losses = self.system.prepare(self.beta, self.h, self.sums)
+        self.sums = self.passes.duals("f", "prox_centre", self.width, "beta", "h")
+        self.gains, self.losses = self.system.prepare("beta", "h", self.sums)
         primal = 0.5 * (float(self.w @ self.w) + self.ridge * self.b**2) + self.sums.loss
         if primal < self.primal:
             self.primal, self.best_w, self.best_b = primal, self.w.copy(), self.b
@@ -432,7 +452,7 @@ class _NewtonState:
         repair += 0.5 * away * away
         if dual > self.dual:
             self.dual = dual
-            self.best_beta = self.passes.scaled(self.beta, gain_scale, lost_scale)
+            self.passes.scaled("beta", "best_beta", gain_scale, lost_scale)
         return dual, max(repair, 0.0)
 
     def advance(self) -> bool:
@@ -457,23 +477,27 @@ class _NewtonState:
         """Try whether the free duals are known by now: then the rest is linear equations."""
         if self.smooth or self.primal - self.dual > self.settings.polish_gap * abs(self.primal):
             return
-        point = polished(self.problem, self.passes, self.beta, self.b)
+        point = polished(self.problem, self.passes, self.b)
         if point is None:
             return
-        before = self.w, self.b, self.prox_centre, self.gap
-        self.w, self.b, self.prox_centre = point[:3]
-        self.passes.scores(self.w, self.b, self.f)
+        before = self.w, self.b, self.gap
+        self.w, self.b = point.w, point.b
+        self.passes.copy("prox_centre", "before")
+        self.passes.copy("polished", "prox_centre")
+        self.passes.scores(self.w, self.b, "f")
         self._check_optimality()
-        exact = _complementarity(self.problem.loss, self.f, point.beta)
+        exact = self.passes.complementarity("f", "polished")
         rounded = self.at[0] - self.primal > _ROUGHLY * abs(self.primal)  # better ones are known
         if exact <= max(_EXACT * abs(self.primal), point.rounding) and not rounded:
-            self.best_w, self.best_b, self.best_beta = point[:3]
+            self.best_w, self.best_b = point.w, point.b
+            self.passes.scaled("polished", "best_beta", 1.0, 1.0)
             self.primal = self.at[0]
             self.dual = self.primal - exact
             self.converged = True
-        elif self.gap > before[3]:
-            self.w, self.b, self.prox_centre = before[:3]
-            self.passes.scores(self.w, self.b, self.f)
+        elif self.gap > before[2]:
+            self.w, self.b = before[:2]
+            self.passes.copy("before", "prox_centre")
+            self.passes.scores(self.w, self.b, "f")
 
     def _gradient(self) -> Floats:
         g = np.append(self.w - self.gains - self.losses, self.sums.lost - self.sums.gain)
@@ -484,19 +508,19 @@ class _NewtonState:
 
     def _move(self, step: Floats, decrement: float) -> None:
         p, p_b = step[:-1], float(step[-1])
-        self.passes.scores(p, p_b, self.q)
+        self.passes.scores(p, p_b, "q")
         fixed = float(self.w @ p) + self.ridge * self.b * p_b
         square = float(p @ p) + self.ridge * p_b**2
         t = self._line_search(fixed, square, decrement)
         self.w = self.w + t * p
         self.b += t * p_b
-        self.passes.add(t, self.q, self.f)
+        self.passes.add(t, "q", "f")
 
     def _line_search(self, fixed: float, square: float, decrement: float) -> float:
         """Return the step at which the derivative along it, piecewise linear, is about 0."""
         low, high, t = 0.0, np.inf, 1.0
         for _ in range(40):
-            slope, curve = self.passes.line(self.f, self.q, self.prox_centre, self.width, t)
+            slope, curve = self.passes.line("f", "q", "prox_centre", self.width, t)
             slope += fixed + t * square
             curve += square
             if abs(slope) <= self.settings.line_rest * decrement:
@@ -509,26 +533,18 @@ class _NewtonState:
 
     def _tighten(self) -> None:
         """Take the duals reached as prox_centre, and smooth less."""
-        self.passes.scores(self.w, self.b, self.f)  # rounding adds up in f
-        self.passes.duals(self.f, self.prox_centre, self.width, self.beta, self.h)
-        np.copyto(self.prox_centre, self.beta)
+        self.passes.scores(self.w, self.b, "f")  # rounding adds up in f
+        self.sums = self.passes.duals("f", "prox_centre", self.width, "beta", "h")
+        self.passes.copy("beta", "prox_centre")
         if not self.smooth:
             narrower = self.width / self.settings.narrowing
             self.width = max(narrower, self.settings.least_width * self.scale)
 
 
-def _first_intercept(problem: LinearProblem) -> float:
+def _first_intercept(problem: AnyLinearProblem, facts: LossFacts) -> float:
     """Return where to start b: at the middle of the targets in regression, else at 0."""
-    loss = problem.loss
-    two_sided = bool(((loss.low < 0) & (loss.high > 0)).all())
     free = problem.intercept is Intercept.FREE
-    return float(np.median(loss.target)) if free and two_sided else 0.0
-
-
-def _complementarity(loss: Loss, f: Floats, beta: Floats) -> float:
-    """Return the duality gap where w = Σβx and Σβ = 0, as a sum of terms that are not negative."""
-    each = losses.values(loss, f) + loss.epsilon * np.abs(beta) - beta * (loss.target - f)
-    return float(np.maximum(each, 0.0).sum())
+    return facts.median if free and facts.two_sided else 0.0
 
 
 def _between(low: float, high: float) -> float:
@@ -538,10 +554,8 @@ def _between(low: float, high: float) -> float:
     return 0.5 * (low + high) if low > 0.01 * high else 0.05 * high
 
 
-def _first_prox_centre(loss: Loss, beta: Floats | None, wide: bool) -> Floats:
-    """Return the duals given, or the middle ones; 0 where columns are many: most rows are right."""
-    if beta is not None:
-        return np.clip(beta, loss.low, loss.high)
+def _first_prox_centre(loss: Loss, wide: bool) -> Floats:
+    """Return the middle duals; 0 where columns are many: most rows are right."""
     if wide:
         return np.zeros(len(loss.low))
     low, high, bounded = loss.low, loss.high, np.isfinite(loss.high - loss.low)
@@ -550,7 +564,11 @@ def _first_prox_centre(loss: Loss, beta: Floats | None, wide: bool) -> Floats:
     return 0.5 * (low + high)
 
 
-def _sampled(problem: LinearProblem, size: int) -> LinearProblem:
+def _zeros(loss: Loss) -> Floats:
+    return np.zeros(len(loss.low))
+
+
+def _sampled(problem: AnyLinearProblem, size: int) -> LinearProblem:
     """Return the problem on some of the rows, each counting for several.
 
     They are drawn one from each of as many equal parts.

@@ -9,15 +9,14 @@ of the rows. Where rows depend on each other β is not unique: the nearest solut
 """
 
 import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
-from maxmargin._typing import Floats, Ints
-from maxmargin.problems.problem import Intercept, LinearProblem
-from maxmargin.solvers.row_sums import Passes
+from maxmargin._typing import Floats
+from maxmargin.problems.problem import Intercept
+from maxmargin.solvers.row_sums import AnyLinearProblem, FreeRows, Passes
 
 _MOST_FREE = 3000
 _MOST_NUMBERS = 1 << 23  # of the free rows written out densely
@@ -31,70 +30,74 @@ class Polished(NamedTuple):
 
     w: Floats
     b: float
-    beta: Floats
     rounding: float  # of a duality gap computed here
 
 
-def polished(problem: LinearProblem, passes: Passes, beta: Floats, b: float) -> Polished | None:
-    """Return the point with these free duals, or None if they were not the right ones."""
-    loss = problem.loss
-    free = np.flatnonzero((beta > loss.low) & (beta < loss.high) & (beta != 0.0))
+def polished(problem: AnyLinearProblem, passes: Passes, b: float) -> Polished | None:
+    """Return the point with the free duals of "beta", or None if they were not the right ones.
+
+    Its duals are written to "polished".
+    """
     # In general position no more than d + 1 rows lie on the margin: many more are a wrong guess.
     most = min(_MOST_FREE, _MOST_NUMBERS // passes.d, 50 + 10 * passes.d)
-    if len(free) > most:
+    count = passes.count_free("beta")
+    if count > most:
         return None
-    if not len(free):  # every dual is at a bound: nothing is left to solve for
-        return Polished(passes.combination(beta), b, beta, 0.0)
-    rows = _written_out(problem.features.X[free]) - passes.centre
-    beta = beta.copy()
-    wanted = loss.target[free] - loss.epsilon * np.sign(beta[free])
+    implied, sizes = passes.combination("beta"), passes.measure("beta")
+    if not count:  # every dual is at a bound: nothing is left to solve for
+        passes.copy("beta", "polished")
+        return Polished(implied, b, 0.0)
+    free, epsilon, constant = passes.take_free("beta"), passes.facts.epsilon, problem.constant
+    rows, beta = free.X, free.beta.copy()
+    wanted = free.target - epsilon * np.sign(beta)
     border: _Border | _RowBorder = (
-        _Border(problem, rows) if len(free) > passes.d else _RowBorder(problem, rows)
+        _Border(problem, rows) if len(beta) > passes.d else _RowBorder(problem, rows)
     )
+    penalised = problem.intercept is Intercept.PENALIZED
     for _ in range(_REFINEMENTS):
-        w = passes.combination(beta)
-        total = float(beta.sum())
-        if problem.intercept is Intercept.PENALIZED:
-            b = problem.features.constant**2 * total
-        step, step_b = border.solve(wanted - rows @ w - b, total)
-        beta[free] += step
+        moved = beta - free.beta
+        w, summed = implied + rows.T @ moved, sizes.total + float(moved.sum())
+        if penalised:
+            b = constant**2 * summed
+        step, step_b = border.solve(wanted - rows @ w - b, summed)
+        beta += step
         b += step_b
-    if not np.isfinite(beta).all() or not _within(problem, beta, free, wanted):
+    slack = 1e-9 * max(sizes.largest, float(np.abs(beta).max()))
+    if not np.isfinite(beta).all() or not _within(free, epsilon, beta, wanted, slack):
         return None
-    beta = np.clip(beta, loss.low, loss.high)
-    w = passes.combination(beta)
-    if problem.intercept is Intercept.PENALIZED:
-        b = problem.features.constant**2 * float(beta.sum())
+    passes.replace("beta", "polished", free.number, beta)
+    w, sizes = passes.combination("polished"), passes.measure("polished")
+    if penalised:
+        b = constant**2 * sizes.total
     # Sums of many βx carry more rounding than the equations for w itself.
     step_w, step_b = border.corrected(wanted - rows @ w - b)
-    size = float((np.abs(rows) @ np.abs(w)).max()) + abs(b) + 1.0
-    rounding = 16 * np.finfo(np.float64).eps * float(np.abs(beta).sum()) * size
-    return Polished(w + step_w, b + step_b, beta, rounding)
+    reach = float((np.abs(rows) @ np.abs(w)).max()) + abs(b) + 1.0
+    rounding = 16 * np.finfo(np.float64).eps * sizes.size * reach
+    return Polished(w + step_w, b + step_b, rounding)
 
 
-def _within(problem: LinearProblem, beta: Floats, free: Ints, wanted: Floats) -> bool:
+def _within(
+    free: FreeRows, epsilon: float, changed: Floats, wanted: Floats, slack: float
+) -> bool:
     """Return whether the free duals, changed, are within their bounds and on their side."""
-    loss = problem.loss
-    changed = beta[free]
-    slack = 1e-9 * float(np.abs(beta).max())
-    if (changed < loss.low[free] - slack).any() or (changed > loss.high[free] + slack).any():
+    if (changed < free.low - slack).any() or (changed > free.high + slack).any():
         return False
-    sides = np.sign(loss.target[free] - wanted)  # of the slope that the equation took
-    return loss.epsilon == 0.0 or bool((sides * changed >= -slack).all())
+    sides = np.sign(free.target - wanted)  # of the slope that the equation took
+    return epsilon == 0.0 or bool((sides * changed >= -slack).all())
 
 
 class _Border:
     """The equations for changes of the free duals and of b, in a basis of what rows can do."""
 
-    def __init__(self, problem: LinearProblem, rows: Floats) -> None:
+    def __init__(self, problem: AnyLinearProblem, rows: Floats) -> None:
         self.free = problem.intercept is Intercept.FREE
-        ones = np.ones((len(rows), 1))
+        ones, self.width = np.ones((len(rows), 1)), rows.shape[1]
         if problem.intercept is Intercept.PENALIZED:
-            rows = np.hstack([rows, problem.features.constant * ones])
+            rows = np.hstack([rows, problem.constant * ones])
         size = np.sqrt((rows * rows).mean(axis=0))
         unit = rows / np.where(size > 0, size, 1.0)
         spanning = np.hstack([unit, ones]) if self.free else unit
-        self.size, self.width = np.where(size > 0, size, 1.0), problem.features.X.shape[1]
+        self.size = np.where(size > 0, size, 1.0)
         self.spanning = spanning
         basis, triangle, _ = scipy.linalg.qr(spanning, mode="economic", pivoting=True)
         diagonal = np.abs(np.diag(triangle))
@@ -123,12 +126,12 @@ class _Border:
 class _RowBorder:
     """The same equations where rows are fewer than columns: in their products."""
 
-    def __init__(self, problem: LinearProblem, rows: Floats) -> None:
+    def __init__(self, problem: AnyLinearProblem, rows: Floats) -> None:
         self.free = problem.intercept is Intercept.FREE
         self.rows = rows
         self.products = rows @ rows.T
         if problem.intercept is Intercept.PENALIZED:
-            self.products += problem.features.constant**2
+            self.products += problem.constant**2
 
     def solve(self, residual: Floats, total: float) -> tuple[Floats, float]:
         """Return the changes that make the residuals vanish, and Σβ with a free intercept."""
@@ -160,6 +163,3 @@ def least_solution(matrix: Floats, right: Floats) -> Floats:
             solved = np.linalg.lstsq(scaled, right / size, rcond=1e-14)[0]
     return np.asarray(solved / size)
 
-
-def _written_out(rows: Any) -> Floats:
-    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)

@@ -1,16 +1,24 @@
 """Sums over the rows of a problem, as maps over its blocks of rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import loops
-from maxmargin._typing import Floats
-from maxmargin.data.blocks import RowsInMemory
+from maxmargin._typing import Floats, Ints
+from maxmargin.data.blocks import Block, RowsInMemory, join
 from maxmargin.geometry.inputs import BLOCK_SIZE, blocks
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.problem import Intercept, LinearProblem
+
+AnyLinearProblem = LinearProblem | BlockedProblem
+Vector = str | Floats
+Fill = Callable[..., Floats]  # (loss of a leaf, *args) -> a number for each of its rows
 
 _BUFFER_BYTES = 1 << 19
 _CACHED = 1 << 14  # numbers
@@ -38,144 +46,374 @@ class Sums(NamedTuple):
 
 
 class Passes:
-    """The rows of a problem, measured from a centre, and the passes over them."""
+    """The rows of a problem, measured from a centre, and the passes over them.
+
+    Vectors (scores, duals) are given by their names among those of the blocks, or, if the rows are
+    in memory, as arrays.
+    """
 
     def __init__(
-        self, problem: LinearProblem, threads: int | None = None, *, centred: bool = True
+        self, problem: AnyLinearProblem, threads: int | None = None, *, centred: bool = True
     ) -> None:
-        X = problem.features.X
-        self.n, self.d = X.shape
-        self.loss = problem.loss
-        self.rows = loops.rows.rows(X)
-        self.sparse = bool(sp.issparse(X))
-        per_row = X.nnz / self.n if self.sparse else self.d
+        self.blocks = blocks = blocks_of(problem, threads)
+        self.n, self.d, self.sparse = blocks.n, blocks.d, blocks.sparse
+        per_row = blocks.numbers / self.n if self.sparse else self.d
         self.outer = self.sparse and 2.5 * per_row < self.d
         centred = centred and problem.intercept is Intercept.FREE and not self.outer
-        self.blocks = RowsInMemory(X, threads)
-        self.centre = self._mean(X) if centred else np.zeros(self.d)
+        self.centre = self._mean() if centred else np.zeros(self.d)
 
-    def scores(self, w: Floats, b: float, out: Floats) -> Floats:
+    @property
+    def rows(self) -> Any:
+        """The rows for compiled loops, if they are in memory."""
+        return self.blocks.rows
+
+    def _named(self, vector: Vector, name: str) -> str:
+        if isinstance(vector, str):
+            return vector
+        self.blocks.put(name, vector)
+        return name
+
+    def array(self, vector: Vector) -> Floats:
+        """Return a vector as an array, if the rows are in memory."""
+        return np.asarray(self.blocks.vector(vector)) if isinstance(vector, str) else vector
+
+    def scores(self, w: Floats, b: float, out: Vector) -> Any:
         """Set out = (x − centre)·w + b for every row."""
         offset = b - float(self.centre @ w) if self.sparse else b
-        self.blocks.map(
-            lambda begin, end: loops.newton.scores(
-                self.rows, begin, end, self.centre, w, offset, out
-            ),
-        )
+        name = self._named(out, "scores")
+        self.blocks.map(_set_scores, self.centre, w, offset, name, writes=(name,))
         return out
 
-    def add(self, t: float, q: Floats, f: Floats) -> None:
+    def fill(self, out: str, rule: Fill, *args: Any) -> None:
+        """Set a vector by a rule: what it is for each row of a block, given its loss."""
+        self.blocks.map(_fill, out, rule, args, writes=(out,), reads_rows=False, numbers=4 * self.n)
+
+    def add(self, t: float, q: str, f: str) -> None:
         """Do f += t·q."""
+        self.blocks.map(_add, t, q, f, writes=(f,), reads_rows=False, numbers=2 * self.n)
 
-        def add_block(begin: int, end: int) -> None:
-            f[begin:end] += t * q[begin:end]
+    def copy(self, vector: str, out: str) -> None:
+        """Do out = vector."""
+        self.blocks.map(_copy, vector, out, writes=(out,), reads_rows=False, numbers=self.n)
 
-        self.blocks.map(add_block, 2 * self.n)
+    def scaled(self, beta: str, out: str, gain_scale: float, lost_scale: float) -> None:
+        """Set out to β with either side scaled, in a new vector."""
+        self.blocks.renew(out)
+        self.blocks.map(
+            _scale, beta, out, gain_scale, lost_scale,
+            writes=(out,), reads_rows=False, numbers=2 * self.n,
+        )  # fmt: skip
 
-    def scaled(self, beta: Floats, gain_scale: float, lost_scale: float) -> Floats:
-        """Return β with either side scaled."""
-        out = np.empty(self.n)
-
-        def scale_block(begin: int, end: int) -> None:
-            part = beta[begin:end]
-            np.multiply(part, np.where(part > 0, gain_scale, lost_scale), out=out[begin:end])
-
-        self.blocks.map(scale_block, 2 * self.n)
-        return out
-
-    def losses(self, f: Floats) -> float:
+    def losses(self, f: Vector) -> float:
         """Return Σ ℓ at the scores f."""
-        parts = self.blocks.map(
-            lambda begin, end: loops.newton.losses(self.loss, begin, end, f), 4 * self.n
+        name = self._named(f, "losses")
+        [total] = self.blocks.map(_add_losses, name, reads_rows=False, numbers=4 * self.n)
+        return float(total)
+
+    def losses_at_zero(self) -> float:
+        """Return Σ ℓ at scores of 0."""
+        [total] = self.blocks.map(_add_losses, None, reads_rows=False, numbers=4 * self.n)
+        return float(total)
+
+    def complementarity(self, f: str, beta: str) -> float:
+        """Return the duality gap where w = Σβx and Σβ = 0: a sum of terms that are not negative."""
+        [total] = self.blocks.map(
+            _add_complementarity, f, beta, reads_rows=False, numbers=4 * self.n
         )
-        return float(sum(parts))
+        return float(total)
 
     def line(
-        self, f: Floats, q: Floats, prox_centre: Floats, width: float, step: float
+        self, f: str, q: str, prox_centre: str, width: float, step: float
     ) -> tuple[float, float]:
         """Return the derivatives of the smoothed losses along q at f + step·q."""
-        parts = self.blocks.map(
-            lambda begin, end: loops.newton.line(
-                self.loss, begin, end, f, q, prox_centre, width, step
-            ),
-            4 * self.n,
+        slope, curve = self.blocks.map(
+            _add_line, f, q, prox_centre, width, step, reads_rows=False, numbers=4 * self.n
         )
-        return sum(part[0] for part in parts), sum(part[1] for part in parts)
+        return slope, curve
 
-    def duals(self, f: Floats, prox_centre: Floats, width: float, beta: Floats, h: Floats) -> Sums:
+    def duals(self, f: str, prox_centre: str, width: float, beta: str, h: str) -> Sums:
         """Set β and h of every row, and return their sums."""
-        parts = self.blocks.map(
-            lambda begin, end: loops.newton.duals(
-                self.loss, begin, end, f, prox_centre, width, beta, h
-            ),
-            4 * self.n,
-        )
-        return Sums(*(sum(column) for column in zip(*parts, strict=True)))
+        found = self.blocks.map(
+            _set_duals, f, prox_centre, width, beta, h,
+            writes=(beta, h), reads_rows=False, numbers=4 * self.n,
+        )  # fmt: skip
+        return Sums(*found)
 
-    def curvature(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats, Floats]:
+    def curvature(self, beta: str, h: str, sums: Sums) -> tuple[Floats, Floats, Floats]:
         """Return Σβ(x − c) over β > 0 and over β < 0, and Σh(x − c, 1)(x − c, 1)ᵀ.
 
         Of the last only the upper triangle is sure to be there.
         """
-        work = self._outer if self.outer else self._gather
-        parts = self.blocks.map(lambda begin, end: work(begin, end, beta, h))
-        gains, losses, hessian = parts[0]
-        for more in parts[1:]:
-            gains += more[0]
-            losses += more[1]
-            hessian += more[2]
+        step = _add_outer if self.outer else _add_squares
+        gains, losses, hessian = self.blocks.map(step, self.centre, beta, h)
         if self.sparse and not self.outer:
             gains -= sums.gain * self.centre
             losses += sums.lost * self.centre
         return gains, losses, hessian
 
-    def _mean(self, X: Any) -> Floats:
+    def _mean(self) -> Floats:
         """Return the mean of each column; of a constant one in a dense X, exactly its value."""
-        if self.sparse:
-            return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-        self.centre = X[0].astype(np.float64)
-        return np.asarray(self.centre + self.combination(np.ones(self.n)) / self.n)
+        start = np.zeros(self.d) if self.sparse else self.blocks.first_row()
+        [total] = self.blocks.map(_add_rows, start)
+        return np.asarray(start + total / self.n)
 
-    def combinations(self, beta: Floats) -> tuple[Floats, Floats]:
+    def combinations(self, beta: Vector) -> tuple[Floats, Floats]:
         """Return Σβ(x − c) over β > 0 and over β < 0."""
-
-        def combine(begin: int, end: int) -> tuple[Floats, Floats]:
-            gains, losses = np.zeros((2, self.d))
-            loops.newton.combine(self.rows, begin, end, self.centre, beta, gains, losses)
-            return gains, losses
-
-        gains, losses = np.zeros((2, self.d))
-        read = self.blocks.numbers * np.count_nonzero(beta) / max(self.n, 1)
-        for more in self.blocks.map(combine, read):
-            gains += more[0]
-            losses += more[1]
+        read = None
+        if not isinstance(beta, str):
+            read = self.blocks.numbers * np.count_nonzero(beta) / max(self.n, 1)
+        name = self._named(beta, "combined")
+        gains, losses, gain, lost = self.blocks.map(_combine, self.centre, name, numbers=read)
         if self.sparse and self.centre.any():
-            gains -= float(beta[beta > 0].sum()) * self.centre
-            losses -= float(beta[beta < 0].sum()) * self.centre
+            gains -= gain * self.centre
+            losses -= lost * self.centre
         return gains, losses
 
-    def combination(self, beta: Floats) -> Floats:
+    def combination(self, beta: Vector) -> Floats:
         """Return Σβ(x − c)."""
         gains, losses = self.combinations(beta)
         return gains + losses
 
-    def _gather(self, begin: int, end: int, beta: Floats, h: Floats) -> tuple[Floats, ...]:
-        width = self.d + 1
-        gains, losses, hessian = np.zeros(self.d), np.zeros(self.d), np.zeros((width, width))
-        buffer = np.empty((max(32, min(end - begin, _BUFFER_BYTES // (8 * width))), width))
-        while begin < end:
-            begin, filled = loops.newton.gather(
-                self.rows, begin, end, self.centre, beta, h, gains, losses, buffer
-            )
-            if filled:
-                hessian += buffer[:filled].T @ buffer[:filled]
-        return gains, losses, hessian
+    def count_free(self, beta: str) -> int:
+        """Return how many duals are neither at a bound nor 0."""
+        [count] = self.blocks.map(_count_free, beta, reads_rows=False, numbers=4 * self.n)
+        return int(count)
 
-    def _outer(self, begin: int, end: int, beta: Floats, h: Floats) -> tuple[Floats, ...]:
-        gains, losses = np.zeros(self.d), np.zeros(self.d)
-        hessian = np.zeros((self.d + 1, self.d + 1))
-        loops.newton.outer(self.rows, begin, end, beta, h, gains, losses, hessian)
-        return gains, losses, hessian
+    def take_free(self, beta: str) -> "FreeRows":
+        """Return the rows whose duals are neither at a bound nor 0."""
+        found: list[FreeRows] = self.blocks.map(_take_free, beta, merge=join)
+        columns = zip(*found, strict=True)
+        number, X, values, *bounds = (np.concatenate(column) for column in columns)
+        return FreeRows(number, X - self.centre, values, *bounds)
+
+    def replace(self, vector: str, out: str, rows: Ints, values: Floats) -> None:
+        """Set out to a vector with other values in some rows, within the bounds of duals."""
+        self.blocks.renew(out)
+        self.blocks.map(
+            _replace, vector, out, rows, values,
+            writes=(out,), reads_rows=False, numbers=2 * self.n,
+        )  # fmt: skip
+
+    def measure(self, vector: str) -> "Sizes":
+        """Return what a vector sums to, and how large it is."""
+        found = self.blocks.map(
+            _measure, vector, reads_rows=False, merge=Sizes.joined, numbers=2 * self.n
+        )
+        return Sizes(*found)
+
+    def clip(self, vector: str, out: str) -> None:
+        """Set out to a vector, within the bounds of duals."""
+        none = np.zeros(0)
+        self.replace(vector, out, none.astype(np.int64), none)
+
+    @cached_property
+    def facts(self) -> "LossFacts":
+        """What a solver wants to know about the losses of all rows."""
+        found = self.blocks.map(
+            _find_loss_facts, self.n, reads_rows=False, merge=LossFacts.joined, numbers=4 * self.n
+        )
+        return LossFacts(*found)
+
+
+class Sizes(NamedTuple):
+    """The sum of a vector, of its absolute values, and the largest of these."""
+
+    total: float
+    size: float
+    largest: float
+
+    @classmethod
+    def joined(cls, one: Any, other: Any) -> Any:
+        """Return the same of both runs of rows."""
+        return one[0] + other[0], one[1] + other[1], max(one[2], other[2])
+
+
+def _measure(block: Block, vector: str) -> tuple[float, float, float]:
+    part = _part(block, vector)
+    sizes = np.abs(part)
+    return float(part.sum()), float(sizes.sum()), float(sizes.max(initial=0.0))
+
+
+class LossFacts(NamedTuple):
+    """What a solver wants to know about the losses of all rows."""
+
+    epsilon: float
+    smooth: bool  # whether all are curved
+    two_sided: bool  # whether any cost on both sides, as in regression
+    targets: list[Any]  # some, spread evenly over the rows
+    sums: Floats  # of the targets: how many, their mean, Σ(t − mean)²
+
+    @classmethod
+    def joined(cls, one: Any, other: Any) -> Any:
+        """Return what is known of both runs of rows."""
+        (n, mean, square), (m, more, extra) = one[4], other[4]
+        apart, total = more - mean, n + m
+        sums = np.array(
+            [total, mean + apart * m / total, square + extra + apart * apart * n * m / total]
+        )
+        return one[0], one[1] and other[1], one[2] or other[2], one[3] + other[3], sums
+
+    @property
+    def unit(self) -> float:
+        """The unit of residuals t − f: 1 for labels, the spread of the targets in regression."""
+        count, _, square = self.sums
+        return (float(np.sqrt(square / count)) or 1.0) if self.two_sided else 1.0
+
+    @property
+    def median(self) -> float:
+        """The median of the targets, or of some of many."""
+        return float(np.median(np.concatenate(self.targets)))
+
+
+class FreeRows(NamedTuple):
+    """Rows whose duals are neither at a bound nor 0, written out densely."""
+
+    number: Ints  # among all rows
+    X: Floats  # measured from the centre
+    beta: Floats
+    target: Floats
+    low: Floats
+    high: Floats
+
+
+def blocks_of(problem: AnyLinearProblem, threads: int | None = None) -> Any:
+    """Return the rows of a problem with their losses, in blocks."""
+    if isinstance(problem, BlockedProblem):
+        return problem.blocks
+    return RowsInMemory(problem.features.X, problem.loss, threads)
+
+
+# ------------------------------------------------------------------- what is done with a leaf
+
+
+def _part(block: Block, name: str) -> Any:
+    return block[name][block.begin : block.end]
+
+
+def _set_scores(block: Block, centre: Floats, w: Floats, offset: float, out: str) -> None:
+    loops.newton.scores(block.rows, block.begin, block.end, centre, w, offset, block[out])
+
+
+def _fill(block: Block, out: str, rule: Fill, args: tuple[Any, ...]) -> None:
+    _part(block, out)[:] = rule(_loss(block), *args)
+
+
+def _loss(block: Block) -> Loss:
+    return block.loss.take(slice(block.begin, block.end))
+
+
+def _add(block: Block, t: float, q: str, f: str) -> None:
+    part = _part(block, f)
+    part += t * _part(block, q)
+
+
+def _copy(block: Block, vector: str, out: str) -> None:
+    _part(block, out)[:] = _part(block, vector)
+
+
+def _scale(block: Block, beta: str, out: str, gain_scale: float, lost_scale: float) -> None:
+    part = _part(block, beta)
+    np.multiply(part, np.where(part > 0, gain_scale, lost_scale), out=_part(block, out))
+
+
+def _add_losses(block: Block, f: str | None) -> tuple[float]:
+    if f is None:
+        loss = _loss(block)
+        return (loops.newton.losses(loss, 0, len(loss.low), np.zeros(len(loss.low))),)
+    return (loops.newton.losses(block.loss, block.begin, block.end, block[f]),)
+
+
+def _add_complementarity(block: Block, f: str, beta: str) -> tuple[float]:
+    loss, f, beta = _loss(block), _part(block, f), _part(block, beta)
+    each = losses.values(loss, f) + loss.epsilon * np.abs(beta) - beta * (loss.target - f)
+    return (float(np.maximum(each, 0.0).sum()),)
+
+
+def _add_line(
+    block: Block, f: str, q: str, prox_centre: str, width: float, step: float
+) -> tuple[float, float]:
+    vectors = block[f], block[q], block[prox_centre]
+    return loops.newton.line(block.loss, block.begin, block.end, *vectors, width, step)
+
+
+def _set_duals(block: Block, f: str, prox_centre: str, width: float, beta: str, h: str) -> Any:
+    return loops.newton.duals(
+        block.loss, block.begin, block.end, block[f], block[prox_centre], width, block[beta],
+        block[h],
+    )  # fmt: skip
+
+
+def _add_squares(block: Block, centre: Floats, beta: str, h: str) -> tuple[Floats, ...]:
+    d, begin, end = len(centre), block.begin, block.end
+    gains, losses, hessian = np.zeros(d), np.zeros(d), np.zeros((d + 1, d + 1))
+    buffer = np.empty((max(32, min(end - begin, _BUFFER_BYTES // (8 * (d + 1)))), d + 1))
+    while begin < end:
+        begin, filled = loops.newton.gather(
+            block.rows, begin, end, centre, block[beta], block[h], gains, losses, buffer
+        )
+        if filled:
+            hessian += buffer[:filled].T @ buffer[:filled]
+    return gains, losses, hessian
+
+
+def _add_outer(block: Block, centre: Floats, beta: str, h: str) -> tuple[Floats, ...]:
+    d = len(centre)
+    gains, losses, hessian = np.zeros(d), np.zeros(d), np.zeros((d + 1, d + 1))
+    loops.newton.outer(
+        block.rows, block.begin, block.end, block[beta], block[h], gains, losses, hessian
+    )
+    return gains, losses, hessian
+
+
+def _add_rows(block: Block, centre: Floats) -> tuple[Floats]:
+    total = np.zeros(len(centre))
+    loops.newton.add_rows(block.rows, block.begin, block.end, centre, total)
+    return (total,)
+
+
+def _combine(block: Block, centre: Floats, beta: str) -> tuple[Floats, Floats, float, float]:
+    gains, losses = np.zeros((2, len(centre)))
+    loops.newton.combine(block.rows, block.begin, block.end, centre, block[beta], gains, losses)
+    if not centre.any():
+        return gains, losses, 0.0, 0.0
+    part = _part(block, beta)
+    return gains, losses, float(part[part > 0].sum()), float(part[part < 0].sum())
+
+
+def _free(block: Block, beta: str) -> Ints:
+    loss, part = _loss(block), _part(block, beta)
+    return np.flatnonzero((part > loss.low) & (part < loss.high) & (part != 0.0))
+
+
+def _count_free(block: Block, beta: str) -> tuple[int]:
+    return (len(_free(block, beta)),)
+
+
+def _take_free(block: Block, beta: str) -> list[FreeRows]:
+    free, loss = _free(block, beta), _loss(block)
+    X = block.X[block.begin + free]
+    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    bounds = loss.target[free], loss.low[free], loss.high[free]
+    return [FreeRows(block.first + free, X, _part(block, beta)[free], *bounds)]
+
+
+def _replace(block: Block, vector: str, out: str, rows: Ints, values: Floats) -> None:
+    begin, end = np.searchsorted(rows, [block.first, block.first + block.end - block.begin])
+    loss, changed = _loss(block), _part(block, vector).copy()
+    changed[rows[begin:end] - block.first] = values[begin:end]
+    np.clip(changed, loss.low, loss.high, out=_part(block, out))
+
+
+_TARGETS = 100_000
+
+
+def _find_loss_facts(block: Block, n: int) -> tuple[float, bool, bool, list[Any], Floats]:
+    loss, step = _loss(block), max(1, n // _TARGETS)
+    two_sided = bool(((loss.low < 0) & (loss.high > 0)).any())
+    mean = float(loss.target.mean())
+    sums = np.array([len(loss.target), mean, float(((loss.target - mean) ** 2).sum())])
+    targets = loss.target[-block.first % step :: step] if two_sided else loss.target[:0]
+    return loss.epsilon, bool((loss.quadratic > 0).all()), two_sided, [targets], sums
 
 
 def repaired(problem: LinearProblem, passes: Passes, beta: Floats) -> tuple[Floats, float]:

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.blocks import RowsInMemory
+from maxmargin.data.blocks import Block, RowsInMemory, join
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.machine import OF_THE_LAST_FIT, Formulated, Machine, Solved
 from maxmargin.estimators.row_marks import Marks, mark_rows, pair_up
@@ -177,13 +177,14 @@ class KnownDuals(NamedTuple):
         """Note where duals are not what the scores imply."""
         loss = problem.loss
 
-        def find_free(begin: int, end: int) -> Ints:
+        def find_free(block: Block) -> list[Ints]:
+            begin, end = block.begin, block.end
             part = loss.take(slice(begin, end))
             apart = np.abs(beta[begin:end] - losses.best_duals(part, scores[begin:end]))
             apart[~np.isfinite(apart)] = 0.0
-            return begin + np.flatnonzero(apart > _IMPLIED * (part.high - part.low))
+            return [begin + np.flatnonzero(apart > _IMPLIED * (part.high - part.low))]
 
-        found = RowsInMemory(scores).map(find_free, _ARRAYS * len(scores))
+        found = RowsInMemory(scores).map(find_free, numbers=_ARRAYS * len(scores), merge=join)
         free = np.concatenate(found)
         reach = float(_from_kink(loss.take(free), scores[free]).max(initial=0.0))
         support = np.flatnonzero(beta)
