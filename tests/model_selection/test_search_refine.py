@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
 from maxmargin._typing import Floats
-from maxmargin.model_selection.search import search_cv
+from maxmargin.model_selection.search import run
 from maxmargin.model_selection.search.contenders import Standings
 from maxmargin.model_selection.search.metrics import METRICS, find_metrics
 
@@ -23,7 +23,7 @@ SVC, SVR = mm.SVC(tol=1e-6), mm.SVR(tol=1e-6)
 @pytest.fixture
 def few_rows_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let problems of any size be refined."""
-    monkeypatch.setattr(search_cv, "_ENOUGH_ROWS", 0)
+    monkeypatch.setattr(run, "_ENOUGH_ROWS", 0)
 
 
 def rows_of(seed: int, kind: str, n: int = 90) -> tuple[Floats, Any]:
@@ -150,8 +150,8 @@ def test_ties_go_to_the_first() -> None:
 @pytest.mark.parametrize("kept", [True, False])
 def test_pipelines_and_starts(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not kept:
-        kind = search_cv.Starts
-        monkeypatch.setattr(search_cv, "Starts", lambda memory: kind(0))
+        kind = run.Starts
+        monkeypatch.setattr(run, "Starts", lambda memory: kind(0))
     X, y = rows_of(0, "three")
     pipeline = make_pipeline(StandardScaler(), SVC)
     grid = {f"svc__{name}": values for name, values in GRID.items()}

@@ -118,9 +118,13 @@ def _state(view: View, family: Family, split: Split, stated: dict[tuple[str, int
 class SharedGram:
     """The kernel values of all rows of a view, in an order in which splits are long runs."""
 
-    def __init__(self, view: View, by_class: bool, threads: int, memory: int) -> None:
+    def __init__(self, view: View, families: list[Family], threads: int, memory: int) -> None:
         n = len(view.y)
-        self._two_fit = not find_shortage(n, memory, threads, matrices=2)
+        # What a value is computed from depends on nothing but the search as a whole, so that its
+        # bits are the same wherever and in whatever order kernels come.
+        several = _count_widths(families, view.splits) > 1
+        self._by_distances = several and not find_shortage(n, memory, threads, matrices=2)
+        by_class = is_classifier(families[0].machine)
         learnt = np.zeros((n, len(view.splits)), bool)
         for k, split in enumerate(view.splits):
             learnt[split.train, k] = True
@@ -131,7 +135,7 @@ class SharedGram:
         self._kernel: Kernel | None = None
         self._values: FloatArray | None = None
         self._distances: FloatArray | None = None  # which RBF kernels share
-        self._stated: dict[tuple[int, int], tuple[Formulated, OnMatrix, float, Floats]] = {}
+        self._stated: dict[tuple[int, int], tuple[Formulated, OnMatrix]] = {}
 
     def solve(
         self,
@@ -187,19 +191,17 @@ class SharedGram:
         return self._values
 
     def _fill_by_distances(self, kernel: Kernel, rows: PreparedRows) -> bool:
-        """Compute the values from distances; return whether there are any to be shared.
-
-        They are computed with the second of the kernels, as there may be only one.
-        """
-        values = self._values
-        if type(kernel) is not RBF or type(self._kernel) is not RBF or values is None:
+        """Compute the values from distances; return whether there are any to be shared."""
+        if type(kernel) is not RBF or not self._by_distances or len(rows.parts) < 2:
             return False
-        if self._distances is None and self._two_fit:
+        if self._distances is None:
             self._distances = kernel.squared_distances(rows, self._threads)
         known = self._distances
-        if known is None or len(rows.parts) < 2 or not rows.dtype == known.dtype == values.dtype:
+        if known is None or rows.dtype != known.dtype:
             return False
-        kernel.block_of_distances(known, values, self._threads)
+        if self._values is None or self._values.dtype != known.dtype:
+            self._values = np.empty_like(known)
+        kernel.block_of_distances(known, self._values, self._threads)
         return True
 
     def _scored_rows(self, job: Job, train_scores: bool) -> tuple[Ints, Ints]:
@@ -223,19 +225,23 @@ class SharedGram:
             path = stated.solve(K, costs, gap, buffer, scored, starts=starts)
         finally:
             buffers.put(buffer)
-        self._stated[id(job.formulated), k] = job.formulated, stated, float(costs[0]), path.duals[0]
         return path, (clock.now() - began) * (path.rounds + 1) / (path.rounds + 1).sum()
 
     def _restate(self, job: Job, k: int) -> OnMatrix:
-        """Return a problem on the matrix, at its solution at the lowest cost for the last kernel.
-
-        There most variables are at bounds, the same ones as for kernels that are much alike.
-        """
+        """Return a problem on the matrix, with all duals at 0; kernels share its statement."""
         known = self._stated.get((id(job.formulated), k))
         if known is not None:
-            _, stated, cost, duals = known
-            stated.restart(duals if cost == job.family.costs[0] else 0.0 * duals)
-            return stated
+            known[1].restart(np.zeros(len(known[1].duals)))
+            return known[1]
         problem, rows = job.formulated.problems[k], job.formulated.rows[k]
         place = self._position[job.split.train[rows[problem.row]]]
-        return OnMatrix.stated(problem.loss, len(problem.totals) > 0, place)
+        stated = OnMatrix.stated(problem.loss, len(problem.totals) > 0, place)
+        self._stated[id(job.formulated), k] = job.formulated, stated
+        return stated
+
+
+def _count_widths(families: list[Family], splits: list[Split]) -> int:
+    """Return how many RBF kernels there are; a width that rows decide is another in each split."""
+    kernels = [named_kernel(family.machine) for family in families]
+    widths = {repr(kernel): kernel.gamma for kernel in kernels if isinstance(kernel, RBF)}
+    return sum(1 if isinstance(gamma, Real) else len(splits) for gamma in widths.values())
