@@ -20,6 +20,10 @@ class ModelFileError(ValueError):
     """A model file cannot be read; the message names the file, the place and the way out."""
 
 
+class DistributedFitError(RuntimeError):
+    """A cluster failed; the message names the block of rows and says how to go on."""
+
+
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return the question for a word that is not among those known but close to one; or nothing.
 
