@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.certificates.blocked import certify_blocked
 from maxmargin.certificates.certificate import Certificate, together, unproved
 from maxmargin.certificates.hard import certify_hard
 from maxmargin.certificates.multiclass import certify_multiclass
 from maxmargin.certificates.quadratic import certify_many
 from maxmargin.certificates.sparse import certify_sparse
 from maxmargin.certificates.structured import certify_structured
+from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import AnyProblem, MulticlassProblem, Point
 from maxmargin.problems.structured import StructuredProblem
@@ -30,7 +32,10 @@ __all__ = ["Certificate", "certify", "certify_many", "certify_with_duals", "toge
 
 
 def certify(
-    problem: AnyProblem | StructuredProblem, point: Point, *, keep_intercept: bool = False
+    problem: AnyProblem | StructuredProblem | BlockedProblem,
+    point: Point,
+    *,
+    keep_intercept: bool = False,
 ) -> Certificate:
     """Return the certificate of a point (w, b, beta), whatever the problem.
 
@@ -40,11 +45,16 @@ def certify(
 
 
 def certify_with_duals(
-    problem: AnyProblem | StructuredProblem, point: Point, *, keep_intercept: bool = False
+    problem: AnyProblem | StructuredProblem | BlockedProblem,
+    point: Point,
+    *,
+    keep_intercept: bool = False,
 ) -> tuple[Certificate, Any]:
     """Return the certificate of a point, and the feasible duals that it is about."""
     if isinstance(problem, StructuredProblem):
         return certify_structured(problem, point)
+    if isinstance(problem, BlockedProblem):
+        return certify_blocked(problem, point, keep_intercept=keep_intercept)
     if isinstance(problem, MulticlassProblem):
         b = np.atleast_1d(point.b)
         return certify_multiclass(problem, point.w, b, point.beta, keep_intercept=keep_intercept)

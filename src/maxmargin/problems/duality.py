@@ -1,5 +1,7 @@
 """Primal and dual points of a problem: duals made feasible, and the best intercept for scores."""
 
+from typing import Any
+
 import numpy as np
 
 from maxmargin import loops
@@ -7,7 +9,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems.rounding import EPS, sum_error, total
 
-_BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
+BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
 
 
@@ -54,7 +56,7 @@ def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tup
     left.
     """
     sums, inside = _group_sums(loss, beta, groups, totals)
-    if inside and (np.abs(sums[0] + sums[1]) <= _BALANCED * sums[2]).all():
+    if inside and (np.abs(sums[0] + sums[1]) <= BALANCED * sums[2]).all():
         return beta.copy(), 0.0  # scaling would move duals off their bounds to mend mere rounding
     size = float(np.abs(beta).sum())
     finite = beta if np.isfinite(size) else np.nan_to_num(beta, posinf=0.0, neginf=0.0)
@@ -79,9 +81,9 @@ def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Float
     sign = 1.0 if excess > 0 else -1.0
     heavier = sign * beta > 0
     weight, others = float(np.abs(beta[heavier]).sum()), float(np.abs(beta[~heavier]).sum())
-    if abs(excess) <= _BALANCED * (weight + others):
+    if abs(excess) <= BALANCED * (weight + others):
         return beta
-    if weight * (1 + _BALANCED) >= abs(excess):  # both are rounded sums
+    if weight * (1 + BALANCED) >= abs(excess):  # both are rounded sums
         beta[heavier] *= max(sign * wanted + others, 0.0) / weight
         return beta
     slack = beta - low if excess > 0 else high - beta
@@ -104,6 +106,9 @@ def snapped(x: Floats, low: Floats, high: Floats) -> Floats:
 def imbalances(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> Floats:
     """Return by how much, at most, the sum of each group is not what it should be."""
     (found, lost, size), _ = _group_sums(loss, beta, groups, totals)
-    found, terms = found + lost, len(beta) + 1
-    size = size + np.abs(totals)
+    return imbalance(found + lost, size + np.abs(totals), len(beta) + 1)
+
+
+def imbalance(found: Any, size: Any, terms: int) -> Floats:
+    """Return what a sum of numbers that should be 0 is at most, given what was found, and Σ| |."""
     return np.asarray(np.abs(found) + sum_error(found, size, 0.0, terms, size > 0))

@@ -105,20 +105,31 @@ def passed_over(blocks: Blocks, w: Floats, centre: Floats) -> Combination:
 
     The vectors "score" and "score_error" are set to (x − centre)·w and what that is off by.
     """
-    found, size, longest = blocks.map(_weigh, w, centre, writes=SCORES, merge=_both)
-    count = HALF * longest + 5
-    return Combination(found[0] + found[1], _errors(count, size), size)
+    weighed: Weighed = blocks.map(weigh, w, centre, writes=SCORES, merge=Weighed.plus)
+    return weighed.combination
 
 
-class _Sums(NamedTuple):
+class Weighed(NamedTuple):
     """Sums over some rows: Σ βx with what its additions rounded off, and Σ |β||x|."""
 
     found: tuple[Any, Any]
     size: Floats
     longest: int  # sum of products that was not compensated for
 
+    def plus(self, others: "Weighed") -> "Weighed":
+        """Return the sums over the rows of both."""
+        longest = max(self.longest, others.longest)
+        return Weighed(added(self.found, others.found), self.size + others.size, longest)
 
-def _weigh(block: Block, w: Floats, centre: Floats) -> _Sums:
+    @property
+    def combination(self) -> Combination:
+        """Σ βx with its error."""
+        count = HALF * self.longest + 5
+        return Combination(sum(self.found), _errors(count, self.size), self.size)
+
+
+def weigh(block: Block, w: Floats, centre: Floats) -> Weighed:
+    """Set the scores of rows with their errors, and return the sums: a step of ``passed_over``."""
     begin, end, vectors = block.begin, block.end, block.vectors
     scores, errors = vectors["score"], vectors["score_error"]
     given = [read_only(each) for each in (centre, w, vectors["certified"])]
@@ -127,25 +138,19 @@ def _weigh(block: Block, w: Floats, centre: Floats) -> _Sums:
     found, longest, size = _NOTHING, 0, np.zeros(len(w))
     while begin < end or found is _NOTHING:
         more = np.zeros(len(w))
-        begin, added = loops.rounding.weigh(
+        begin, used = loops.rounding.weigh(
             block.rows, begin, min(end, begin + step), _ROWS, *given, scores, errors, more, size
         )
-        found, longest = _added(found, (more, 0.0)), max(longest, added)
+        found, longest = added(found, (more, 0.0)), max(longest, used)
     own = slice(block.begin, end)
     errors[own] = _errors(HALF * products + 3, errors[own])
-    return _Sums(found, size, longest)
-
-
-def _both(some: _Sums, others: _Sums) -> _Sums:
-    """Return the sums over the rows of both."""
-    longest = max(some.longest, others.longest)
-    return _Sums(_added(some.found, others.found), some.size + others.size, longest)
+    return Weighed(found, size, longest)
 
 
 _NOTHING: tuple[Any, Any] = (0.0, 0.0)
 
 
-def _added(some: tuple[Any, Any], more: tuple[Any, Any]) -> tuple[Any, Any]:
+def added(some: tuple[Any, Any], more: tuple[Any, Any]) -> tuple[Any, Any]:
     """Return the sum of two sums, and what was rounded off in all."""
     if some is _NOTHING:
         return more
