@@ -9,14 +9,18 @@ from maxmargin.data.layout import Layout
 from maxmargin.data.opening import open
 from maxmargin.data.row_source import BlockOptions, Part, RowSource
 from maxmargin.data.rows import RowBlock, read_rows
+from maxmargin.data.scaling import standardize
 from maxmargin.data.svmlight import Svmlight, iterate_svmlight, read_svmlight, write_svmlight
 
 __all__ = [
+    "BlockOptions",
     "Converted",
     "FollowedRows",
     "Labelled",
     "Layout",
+    "Part",
     "RowBlock",
+    "RowSource",
     "Svmlight",
     "chunks",
     "convert",
@@ -26,5 +30,6 @@ __all__ = [
     "read_labelled",
     "read_rows",
     "read_svmlight",
+    "standardize",
     "write_svmlight",
 ]

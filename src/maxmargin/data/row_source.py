@@ -1,7 +1,7 @@
 """Labelled rows in parts: a description that can travel, of rows that stay where they are.
 
-A source knows its parts (row groups of Parquet files, ranges of bytes, partitions, chunks) and reads
-one at a time. It holds no rows, apart from sources made of arrays in memory, which refer to these.
+A source knows its parts (row groups of Parquet files, ranges of bytes, partitions, chunks) and
+reads one at a time. It holds no rows; only sources made of arrays in memory refer to these.
 """
 
 import copy
@@ -9,8 +9,10 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +28,6 @@ _UNITS = {
 }
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", re.IGNORECASE)
 _LEAST_MEMORY = 1 << 20
-_FEW_ROWS = 4096  # whose sums are taken at once
 _PART_BYTES = 1 << 25  # in a part, unless rows or memory say otherwise …
 _PARTS_IN_MEMORY = 16  # … of which so many fit at least
 
@@ -170,7 +171,9 @@ class RowSource:
     dtype: "np.dtype[Any]" = np.dtype(np.float64)
     labelled: bool = False
     weighted: bool = False
-    scaler: Any = None  # of the view that standardize returns
+    in_memory: bool = False  # whether the rows are in this process
+    numbered: str = "row"  # or "line": what row_number counts
+    scaler: Any = None  # of a view that scales
     options: BlockOptions = BlockOptions()
 
     # What a kind of source says.
@@ -202,8 +205,12 @@ class RowSource:
 
     def delayed(self, part: int) -> Any:
         """Return a dask ``Delayed`` that computes to a Part."""
-        dask: Any = _import("dask")
+        dask: Any = import_module("dask")
         return dask.delayed(self.load, pure=False)(part)
+
+    def detached(self) -> "RowSource":
+        """Return what checks and describes parts elsewhere, without what their rows are made of."""
+        return self
 
     # What is the same for all.
 
@@ -227,7 +234,7 @@ class RowSource:
             ``describe(part)``.
         """
         self._check_number(part)
-        return self._naming(part, lambda: self.check(part, self.read(part)))
+        return self.named(part, lambda: self.check(part, self.read(part)))
 
     def check(self, part: int, found: Part) -> Part:
         """Return the rows of a part as they have to be, or raise."""
@@ -239,7 +246,7 @@ class RowSource:
                 raise DataFileError("it has no labels, but others have")
             y = as_labels(y)
             _check_length("label", len(y), n)
-            _refuse_no_label(y, lambda row: self.row_number(part, row))
+            _refuse_no_label(y, lambda row: f"{self.numbered} {self.row_number(part, row)}")
         if self.weighted:
             if weight is None:
                 raise DataFileError("it has no weights, but others have")
@@ -268,7 +275,7 @@ class RowSource:
         return len(self)
 
     def with_options(self, **changes: Any) -> "RowSource":
-        """Return the same rows with other options: ``memory``, ``checkpoint``, ``client``, ``every``."""
+        """Return the same rows with other options: ``memory``, ``checkpoint``, ``client``, …."""
         other = copy.copy(self)
         other.options = replace(self.options, **changes)
         return other
@@ -320,7 +327,7 @@ class RowSource:
         if part < 0 or (count is not None and part >= count):
             raise IndexError(f"part={part} is not one of the {count} parts, which count from 0")
 
-    def _naming(self, part: int, work: Callable[[], Part]) -> Part:
+    def named(self, part: int, work: Callable[[], Part]) -> Part:
         """Return what work gives; errors begin with the name of the part."""
         try:
             return work()
@@ -364,9 +371,9 @@ class RowSource:
             row, column = np.argwhere(~np.isfinite(X))[0]
             value = X[row, column]
         raise DataFileError(
-            f"{self.column_name(int(column))} has {value} in row "
-            f"{self.row_number(part, int(row))}, which is not a finite number; correct it, or leave "
-            "the row out"
+            f"{self.column_name(int(column))} has {value} in {self.numbered} "
+            f"{self.row_number(part, int(row))}, which is not a finite number; correct it, or "
+            "leave the row out"
         )
 
     def column_name(self, j: int) -> str:
@@ -386,6 +393,7 @@ class MappedSource(RowSource):
         self.source, self.transformer = source, _without_names(transformer, source)
         self.options, self.n_rows = source.options, source.n_rows
         self.labelled, self.weighted = source.labelled, source.weighted
+        self.in_memory, self.numbered = source.in_memory, source.numbered
         self.kind = f"{source.kind} through {type(transformer).__name__}"
         empty = np.zeros((1, source.n_columns), source.dtype)
         made = self._transform(sp.csr_array(empty) if source.sparse else empty)
@@ -414,12 +422,19 @@ class MappedSource(RowSource):
         return found._replace(X=self._transform(found.X))
 
     def _finish(self, found: Part, part: int) -> Part:
-        return self._naming(part, lambda: self.check(part, self._map(found)))
+        return self.named(part, lambda: self.check(part, self._map(found)))
 
     def delayed(self, part: int) -> Any:
         """Return a dask ``Delayed`` that computes to a Part."""
-        dask: Any = _import("dask")
-        return dask.delayed(self._finish, pure=False)(self.source.delayed(part), part)
+        dask: Any = import_module("dask")
+        finish = dask.delayed(MappedSource._finish, pure=False)
+        return finish(self.detached(), self.source.delayed(part), part)
+
+    def detached(self) -> RowSource:
+        """Return what checks and maps parts elsewhere."""
+        plain = copy.copy(self)
+        plain.source = self.source.detached()
+        return plain
 
     def describe(self, part: int) -> str:
         """Return a part's number and where it is."""
@@ -571,11 +586,11 @@ def as_weights(weight: Any) -> Floats:
     return found
 
 
-def _refuse_no_label(y: Any, number: Callable[[int], int]) -> None:
+def _refuse_no_label(y: Any, place: Callable[[int], str]) -> None:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         raise DataFileError(
-            f"the label is {y[row]} in row {number(row)}; leave out rows without a label"
+            f"the label is {y[row]} in {place(row)}; leave out rows without a label"
         )
 
 
@@ -598,17 +613,89 @@ def digest(array: Any) -> str:
     if array.dtype.kind in "OTU":
         found.update(repr(array.tolist()).encode())
     elif array.size:
-        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        found.update(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
     return found.hexdigest()
 
 
-def _import(name: str) -> Any:
-    """Import what is not needed until somebody uses it; the message says how to install it."""
-    import importlib
+def compute(work: list[Any], options: BlockOptions) -> list[Any]:
+    """Return what delayed work computes to: by the client if there is one, else in this process."""
+    client = options.client
+    if client is None:
+        dask: Any = import_module("dask")
+        return list(dask.compute(*work, scheduler="sync"))
+    if isinstance(client, str):
+        distributed: Any = import_module("distributed")
+        with distributed.Client(client, set_as_default=False) as connected:
+            return list(connected.gather(connected.compute(work)))
+    return list(client.gather(client.compute(work)))
 
-    try:
-        return importlib.import_module(name)
-    except ImportError as missing:
-        raise ImportError(
-            f"this needs {name} ({missing}); pip install 'maxmargin[dask]'"
-        ) from missing
+
+# ------------------------------------------------------------------- for kinds of sources
+
+
+class Request(NamedTuple):
+    """What was asked for when rows were opened."""
+
+    y: Any
+    label: Any
+    weight: Any
+    columns: Any
+    rows: int | None
+    options: BlockOptions
+
+    def refuse(self, what: str, **ways_out: str) -> None:
+        """Raise if something is given that this kind of rows does not take."""
+        for name, way_out in ways_out.items():
+            if getattr(self, name) is not None:
+                shown = "…" if name in ("y", "weight") else repr(getattr(self, name))
+                raise ValueError(f"{name}={shown} does not go with {what}; {way_out}")
+
+
+BY_LABEL = "a table's labels are a column of it: name that with label="
+BY_Y = "rows without named columns have their labels in y="
+ALL_COLUMNS = "choose the columns before they are passed"
+
+
+class Cursor:
+    """An iterator that is kept, so that reading on does not begin anew."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.key: Hashable = None
+        self.position = 0
+        self.items: Iterator[Any] | None = None
+
+    def take(self, key: Hashable, position: int, begin: Callable[[], Iterator[Any]]) -> Any:
+        """Return the item at a position of what ``begin`` begins; StopIteration after the last."""
+        with self.lock:
+            if self.items is None or self.key != key or self.position > position:
+                self.items, self.key, self.position = begin(), key, 0
+            try:
+                while self.position <= position:
+                    item = next(self.items)
+                    self.position += 1
+            except BaseException:
+                self.items = None
+                raise
+            return item
+
+    def __reduce__(self) -> Any:
+        return (Cursor, ())
+
+
+def is_path(what: Any) -> bool:
+    """Tell whether something is a path."""
+    return isinstance(what, str | os.PathLike)
+
+
+def refuse_missing(path: Path) -> None:
+    """Raise if there is no such file."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+
+
+def name_files(format: str, stamps: list[FileStamp]) -> str:
+    """Return what files are called, for messages."""
+    if len(stamps) == 1:
+        return f"{format} {stamps[0].name}"
+    return f"{format} {stamps[0].name} … {stamps[-1].name} ({len(stamps)} files)"

@@ -1,0 +1,262 @@
+"""Rows that others give in chunks: sequences, callables, iterables, and iterators."""
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.data.frames import (
+    FrameColumns,
+    choose_columns,
+    frame_dtype,
+    frame_names,
+    is_frame,
+    names_if_texts,
+    read_frame,
+)
+from maxmargin.data.row_source import (
+    Cursor,
+    Part,
+    Request,
+    RowSource,
+    as_labels,
+    as_rows,
+    as_weights,
+    digest,
+)
+from maxmargin.errors import DataFileError
+
+
+def as_part(item: Any, plan: FrameColumns | None) -> Part:
+    """Return what an item of an iterable, a callable or a partition gives as a part."""
+    if plan is not None:
+        return read_frame(item, plan)
+    if isinstance(item, tuple | list) and len(item) in (2, 3) and not np.isscalar(item[0]):
+        X, y, *weight = item
+        return Part(X, y, weight[0] if weight else None)
+    if isinstance(item, np.ndarray) or sp.issparse(item) or is_frame(item):
+        return Part(item, None, None)
+    raise DataFileError(
+        f"a chunk is a {type(item).__name__}; it must be a tuple (X, y), or (X, y, weight)"
+    )
+
+
+def choose_in_chunk(item: Any, request: Request) -> FrameColumns | None:
+    """Return which columns are which, if chunks are frames whose columns have been named."""
+    if request.label is None and request.columns is None and request.weight is None:
+        return None
+    if not is_frame(item):
+        raise ValueError(
+            "label=, weight= and columns= name columns of frames, but chunks are not frames; give "
+            "tuples (X, y) or (X, y, weight)"
+        )
+    plan = choose_columns(frame_names(item), request, "the first chunk", None)
+    return plan._replace(dtype=frame_dtype(item, plan.features))
+
+
+def count_rows(item: Any) -> int:
+    """Return the number of rows of a chunk."""
+    X = item[0] if isinstance(item, tuple | list) and len(item) in (2, 3) else item
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+class ChunkSource(RowSource):
+    """Rows that others give in chunks; the first one says what they are."""
+
+    plan: FrameColumns | None = None
+
+    def _adopt(self, item: Any, request: Request) -> None:
+        """Learn from the first chunk what chunks are."""
+        self.options = request.options
+        self.plan = choose_in_chunk(item, request)
+        found = as_part(item, self.plan)
+        X = as_rows(found.X)
+        self.n_columns, self.dtype, self.sparse = X.shape[1], X.dtype, bool(sp.issparse(X))
+        self.labelled, self.weighted = found.y is not None, found.weight is not None
+        if self.plan is not None:
+            self.feature_names = names_if_texts(self.plan.features)
+        elif is_frame(found.X):
+            self.feature_names = names_if_texts(frame_names(found.X))
+        self.first_bytes = _bytes_of_rows(X)
+
+    def bytes_of(self, part: int) -> int:
+        """Return about how many bytes a part takes: as many as the first."""
+        del part
+        return self.first_bytes
+
+
+def _bytes_of_rows(X: Any) -> int:
+    numbers = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
+    return int(numbers) + 8 * int(X.shape[0])
+
+
+class SequenceSource(ChunkSource):
+    """Chunks at hand, or callables that load them: any can be read by its number."""
+
+    def __init__(self, items: Sequence[Any], request: Request, kind: str = "chunks") -> None:
+        request.refuse(kind, y="each chunk is a tuple (X, y)")
+        kept = [k for k in range(len(items)) if callable(items[k]) or count_rows(items[k])]
+        if not kept:
+            raise ValueError("there are no chunks with rows in what was passed; add rows")
+        self.items, self.kept = items, kept
+        self.kind = kind
+        self._adopt(self._item(0), request)
+        if not any(callable(items[k]) for k in kept):
+            self.n_rows, self.in_memory = sum(count_rows(items[k]) for k in kept), True
+
+    def _item(self, part: int) -> Any:
+        item = self.items[self.kept[part]]
+        return item() if callable(item) else item
+
+    def __len__(self) -> int:
+        """Return the number of parts."""
+        return len(self.kept)
+
+    def read(self, part: int) -> Part:
+        """Read a part."""
+        return as_part(self._item(part), self.plan)
+
+    def describe(self, part: int) -> str:
+        """Return a part's number, and that of the chunk if some are empty."""
+        return f"part {part} ({self.kind}, number {self.kept[part]})"
+
+    def identity(self) -> Any:
+        """Return digests of the first chunk."""
+        return (len(self), [None if found is None else digest(found) for found in self.load(0)])
+
+
+class IterableSource(ChunkSource):
+    """Chunks of an object that can be iterated over again and again, always with the same rows."""
+
+    def __init__(self, iterable: Any, request: Request) -> None:
+        name = getattr(iterable, "__name__", type(iterable).__name__)
+        self.kind = f"iterable {name}"
+        request.refuse(self.kind, y="each chunk is a tuple (X, y)")
+        self.iterable = iterable
+        self.cursor = Cursor()
+        self.sizes: list[int] | None = None
+        first = next(self._begin(), None)
+        if first is None:
+            raise ValueError(f"the {self.kind} gives no chunks with rows; add rows")
+        self._adopt(first, request)
+
+    def _begin(self) -> Iterator[Any]:
+        chunks = self.iterable() if callable(self.iterable) else self.iterable
+        return (item for item in chunks if count_rows(item))
+
+    def known_length(self) -> int | None:
+        """Return the number of parts, or None if nobody has counted them."""
+        return None if self.sizes is None else len(self.sizes)
+
+    def __len__(self) -> int:
+        """Return the number of parts; at first it takes a pass to count them."""
+        if self.sizes is None:
+            self.sizes = [count_rows(item) for item in self._begin()]
+            self.n_rows = sum(self.sizes)
+        return len(self.sizes)
+
+    def read(self, part: int) -> Part:
+        """Read a part: the next one quickly, an earlier one from the beginning."""
+        try:
+            item = self.cursor.take(None, part, self._begin)
+        except StopIteration:
+            raise DataFileError(
+                f"the {self.kind} ended before it; it must give the same chunks each time"
+            ) from None
+        found = as_part(item, self.plan)
+        if self.sizes is not None and count_rows(item) != self.sizes[part]:
+            raise DataFileError(
+                f"it has {count_rows(item)} rows and had {self.sizes[part]} before; an iterable "
+                "must give the same chunks each time"
+            )
+        return found
+
+    def describe(self, part: int) -> str:
+        """Return a part's number."""
+        return f"part {part} ({self.kind})"
+
+    def identity(self) -> Any:
+        """Return digests of the first chunk."""
+        return (len(self), [None if found is None else digest(found) for found in self.load(0)])
+
+
+class _ScratchFolder:
+    """A folder that is removed when nothing in this process refers to it any more."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        self.folder = folder or tempfile.mkdtemp(prefix="maxmargin-rows-")
+        if folder is None:
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    def __reduce__(self) -> Any:
+        return (_ScratchFolder, (self.folder,))  # which does not remove it
+
+
+@dataclass(frozen=True)
+class _SpooledChunk:
+    """A chunk that was written to a scratch folder."""
+
+    scratch: _ScratchFolder
+    number: int
+    sparse: bool
+    shape: tuple[int, int]
+    has: tuple[bool, bool] = (False, False)
+
+    def path(self, what: str) -> Path:
+        return Path(self.scratch.folder, f"{self.number:08d}-{what}.npy")
+
+    def __call__(self) -> tuple[Any, Any, Any]:
+        if self.sparse:
+            arrays = [np.load(self.path(name)) for name in ("data", "indices", "indptr")]
+            X = sp.csr_array(tuple(arrays), shape=self.shape)
+        else:
+            X = np.load(self.path("X"))
+        y, weight = (
+            np.load(self.path(name)) if has else None
+            for name, has in zip(("y", "weight"), self.has, strict=True)
+        )
+        return X, y, weight
+
+
+def spool(chunks: Iterator[Any], request: Request) -> SequenceSource:
+    """Write the chunks of an iterator, which comes only once, to a scratch folder."""
+    scratch = _ScratchFolder()
+    written: list[_SpooledChunk] = []
+    plan: FrameColumns | None = None
+    for number, item in enumerate(chunks):
+        if not count_rows(item):
+            continue
+        try:
+            plan = plan if written else choose_in_chunk(item, request)
+            written.append(_write_chunk(scratch, number, as_part(item, plan)))
+        except DataFileError as wrong:
+            raise DataFileError(f"part {number} (iterator): {wrong}") from wrong
+    if not written:
+        raise ValueError("the iterator gives no chunks with rows; add rows")
+    plain = request._replace(label=None, weight=None, columns=None)
+    source = SequenceSource(written, plain, "iterator, spooled to disk")
+    source.n_rows = sum(one.shape[0] for one in written)
+    source.feature_names = None if plan is None else names_if_texts(plan.features)
+    return source
+
+
+def _write_chunk(scratch: _ScratchFolder, number: int, found: Part) -> _SpooledChunk:
+    X = as_rows(found.X)
+    has = (found.y is not None, found.weight is not None)
+    one = _SpooledChunk(scratch, number, bool(sp.issparse(X)), X.shape, has)
+    arrays = {"X": X}
+    if one.sparse:
+        arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    if found.y is not None:
+        arrays["y"] = as_labels(found.y)
+    if found.weight is not None:
+        arrays["weight"] = as_weights(found.weight)
+    for name, array in arrays.items():
+        np.save(one.path(name), array)
+    return one
