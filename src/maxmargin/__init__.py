@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     )
     from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
     from maxmargin.files import load, save
+    from maxmargin.futures import on_cluster
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
     from maxmargin.reports import report
@@ -80,6 +81,7 @@ _FOUND_IN = {
     ),
     "estimators.trusted_types": ("SKOPS_TRUSTED_TYPES",),
     "files": ("load", "save"),
+    "futures": ("on_cluster",),
     "inspection.certify_model": ("certify",),
     "kernels": ("check_kernel",),
     "model_selection": ("SVCSearchCV", "compare_gp", "regularization_path"),
@@ -146,6 +148,7 @@ __all__ = [
     "kernels",
     "load",
     "model_selection",
+    "on_cluster",
     "plots",
     "regularization_path",
     "report",

@@ -10,7 +10,7 @@ path travels.
 
 import mmap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -160,10 +160,25 @@ def _bytes_of(value: Any) -> int:
 # ------------------------------------------------------------------- tasks
 
 
-def count_threads(client: Any) -> int:
+def threads_of(client: Any) -> int:
     """Return how many tasks the cluster runs at a time."""
     with _explained(client, "the number of workers"):
         return max(1, sum(client.nthreads().values()))
+
+
+def deal(sizes: Sequence[int], hands: int) -> list[list[int]]:
+    """Return the numbers of items of these sizes in at most so many hands, about equally large.
+
+    >>> deal([5, 1, 3, 1], 2)
+    [[0], [2, 1, 3]]
+    """
+    dealt: list[list[int]] = [[] for _ in range(min(hands, len(sizes)))]
+    totals = [0] * len(dealt)
+    for k in sorted(range(len(sizes)), key=lambda k: -sizes[k]):
+        least = totals.index(min(totals))
+        dealt[least].append(k)
+        totals[least] += sizes[k]
+    return dealt
 
 
 def scheduler_info(client: Any) -> Any:
@@ -180,7 +195,7 @@ def submit(client: Any, function: Callable[..., Any], *arguments: Any) -> Any:
 
 def run_tasks(
     client: Any, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], what: str
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """Yield what a function returns for the arguments of each task, in the order of the tasks.
 
     Futures among the arguments arrive as their results. What a task raises is raised here, and the

@@ -587,25 +587,31 @@ def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point)
 
 
 def solve_all(
-    problems: list[Any], starts: list[Point], settings: Settings, budget: Budget
+    problems: list[Any],
+    starts: list[Point],
+    settings: Settings,
+    budget: Budget,
+    chosen: list[int] | None = None,
 ) -> list[Result]:
     """Return the solutions of independent problems within one budget.
 
     Those with a kernel that are not large are solved side by side; what that leaves open, one after
-    the other.
+    the other. ``chosen``: the numbers of problems to solve, while others solve the rest.
     """
+    every = list(range(len(problems))) if chosen is None else chosen
     if len(problems) == 1:  # whose own bar says more
         budget.begin(problems[0], 1)
         return [solve(problems[0], settings, budget, starts[0])]
-    with progress("Fitting", len(problems), unit="problem", quiet=settings.verbose) as bar:
-        known = _solve_side_by_side(problems, starts, settings, budget, bar)
+    with progress("Fitting", len(every), unit="problem", quiet=settings.verbose) as bar:
+        known = _solve_side_by_side(problems, starts, settings, budget, bar, every)
         solved = sum(result.status is Status.OPTIMAL for result in known.values())
-        results, left = [], len(problems) - solved
-        for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
+        results, left = [], len(every) - solved
+        for k in every:
             result = known.get(k)
             if result is None or result.status is not Status.OPTIMAL:
-                budget.begin(problem, left)
-                result = solve(problem, settings, budget, start if result is None else result.point)
+                budget.begin(problems[k], left)
+                start = starts[k] if result is None else result.point
+                result = solve(problems[k], settings, budget, start)
                 bar.advance()
                 left -= 1
             results.append(result)
@@ -613,7 +619,12 @@ def solve_all(
 
 
 def _solve_side_by_side(
-    problems: list[Any], starts: list[Point], settings: Settings, budget: Budget, bar: Bar
+    problems: list[Any],
+    starts: list[Point],
+    settings: Settings,
+    budget: Budget,
+    bar: Bar,
+    chosen: list[int],
 ) -> dict[int, Result]:
     """Return what was solved and certified in threads, by the number of the problem.
 
@@ -645,9 +656,10 @@ def _solve_side_by_side(
     seconds = None if budget.left is None else _SIDE_BY_SIDE * budget.left
     try:
         with one_blas_thread(), clock.limited(seconds), suppress(clock.OutOfTimeError):
-            fits.prepare()
-            todo = deque(fits.longest_first)
-            solve_one(todo.popleft())  # alone: it compiles the loops
+            todo = deque(k for k in fits.longest_first if k in chosen)
+            fits.prepare(todo)
+            if todo:
+                solve_one(todo.popleft())  # alone: it compiles the loops
             share_work(solve_one, todo, fits.threads)
     except KeyboardInterrupt:
         budget.interrupt()

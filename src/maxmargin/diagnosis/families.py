@@ -22,11 +22,13 @@ from maxmargin.diagnosis.inputs import Sample
 from maxmargin.diagnosis.learners import (
     Candidate,
     FoldLearner,
-    fit_and_score,
+    Lesson,
     fit_each,
     fit_kernels,
     fit_neighbours,
     fit_planes,
+    learn_all,
+    score_fresh,
 )
 from maxmargin.diagnosis.significance import Metric
 
@@ -98,17 +100,18 @@ def cross_validate(
     best = max(settings, key=lambda setting: table[setting])
     scores = np.empty((len(sample.compared.y), sample.n_classes))
     if sample.y_fresh is not None:
-        if sample.over():
+        found = learn_all(score_fresh, sample, [Lesson([best], ())])
+        if found is None:
             return None
-        X, fresh = sample.form(best.scaled, best.dense)
-        scores[:] = fit_and_score(best.learner(), X, sample.y, fresh, sample.n_classes)
+        scores[:] = found[0][0]
         return Scored(name, best, scores, sample.compared, table)
     chosen = inner.argmax(axis=1)
-    for k in np.argsort(chosen, kind="stable"):  # folds of one setting share its matrix
-        if sample.over():
-            return None
-        test, train = np.flatnonzero(sample.folds == k), np.flatnonzero(sample.folds != k)
-        scores[test] = learn(sample, [settings[chosen[k]]], train, test)[0]
+    order = np.argsort(chosen, kind="stable").tolist()  # folds of one setting share its matrix
+    found = learn_all(learn, sample, [Lesson([settings[chosen[k]]], (k,)) for k in order])
+    if found is None:
+        return None
+    for k, (own,) in zip(order, found, strict=True):
+        scores[sample.folds == k] = own
     return Scored(name, best, scores, sample.compared, table)
 
 
@@ -127,19 +130,20 @@ def inner_scores(
     pairs = list(combinations(range(n_folds), 2))
     if ring and n_folds > 2:
         pairs = [(k, (k + 1) % n_folds) for k in range(n_folds)]
+    alike = groupby(range(len(settings)), key=lambda s: settings[s].shared)
+    groups = [list(group) for _, group in alike]
+    todo = [(group, pair) for group in groups for pair in pairs]
+    lessons = [Lesson([settings[s] for s in group], pair) for group, pair in todo]
+    every = learn_all(learn, sample, lessons)
+    if every is None:
+        return None
     weight = metric.weight[metric.y]
-    for _, group in groupby(range(len(settings)), key=lambda s: settings[s].shared):
-        alike = list(group)
-        for j, k in pairs:
-            if sample.over():
-                return None
-            left_out = (folds == j) | (folds == k)
-            test, train = np.flatnonzero(left_out), np.flatnonzero(~left_out)
-            found = learn(sample, [settings[s] for s in alike], train, test)
-            for s, scores in zip(alike, found, strict=True):
-                gained = weight[test] * (scores.argmax(axis=1) == metric.y[test])
-                inner[k, s] += gained[folds[test] == j].sum()
-                inner[j, s] += gained[folds[test] == k].sum()
+    for (group, (j, k)), found in zip(todo, every, strict=True):
+        test = np.flatnonzero((folds == j) | (folds == k))
+        for s, scores in zip(group, found, strict=True):
+            gained = weight[test] * (scores.argmax(axis=1) == metric.y[test])
+            inner[k, s] += gained[folds[test] == j].sum()
+            inner[j, s] += gained[folds[test] == k].sum()
     return np.round(inner, 12)  # equal scores stay equal, whatever the order of the sums
 
 

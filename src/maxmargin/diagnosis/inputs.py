@@ -15,6 +15,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.diagnosis.significance import Metric
+from maxmargin.futures import share
 from maxmargin.validation.data import check_classes, check_labels, check_rows, generator
 from maxmargin.validation.parameters import check_flag, check_number, shown
 
@@ -191,6 +192,7 @@ class Sample:
     separable: bool = False  # all rows, by planes
     seed: int = 0  # for learners that start at random
     over: Callable[[], bool] = bool  # whether the time has run out
+    client: Any = None  # of a cluster that learners are fitted on
     _scaled: dict[bool, tuple[Any, Any]] = field(default_factory=dict)
     _shared: tuple[Any, Any] = (None, None)
 
@@ -239,6 +241,13 @@ class Sample:
         squares: float = X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij->", X, X)
         mean = np.asarray(X.mean(axis=0)).ravel()
         return max(float(squares) / int(X.shape[0]) - float(mean @ mean), 1e-300)
+
+    @cached_property
+    def on_workers(self) -> Any:
+        """The sample as a future, for tasks on the cluster."""
+        return share(self.client, Sample, self.X, self.y, self.folds, self.metric, self.X_fresh,
+                     self.y_fresh, self.sparse, self.wide, self.uneven, self.separable,
+                     self.seed)  # fmt: skip
 
     def share(self, key: Any, compute: Callable[[], Any]) -> Any:
         """Return what all folds share, such as a kernel matrix; only the latest is kept."""

@@ -49,6 +49,7 @@ from maxmargin.diagnosis.significance import (
     hopeless,
     rank,
 )
+from maxmargin.futures import cluster_of
 from maxmargin.inspection.code import describe
 from maxmargin.progress import progress
 from maxmargin.validation.data import generator
@@ -83,6 +84,7 @@ def diagnose(
     max_time: float = 30.0,
     thorough: bool = False,
     random_state: Any = 0,
+    client: Any = None,
 ) -> Diagnosis:
     """Say which kind of learner suits the data, with evidence for every step.
 
@@ -124,6 +126,12 @@ def diagnose(
         Whether to ask all questions, also those that cannot change verdict or advice any more.
     random_state : int, Generator, RandomState or None, default=0
         For drawing rows and folds. The same seed gives the same diagnosis.
+    client : distributed.Client or str, default=None
+        A Dask cluster, or the address of its scheduler, on which the learners of each rung are
+        cross-validated: a task for the settings that share a matrix, or one for each fold. Verdict
+        and figures are those without it. ``max_time`` counts as ever. What concerns all rows
+        (conflicts, separability, giving up) is answered in this process. None: the cluster of
+        ``mm.on_cluster``, if any.
 
     Returns
     -------
@@ -147,12 +155,15 @@ def diagnose(
     table = check_table(arguments, X, y, feature_names)
     chosen = choose_scoring(scoring, table.y)
     rungs = _Rungs(table, chosen, clock, generator(random_state), bool(thorough))
-    with progress("Diagnosing", len(rungs.questions), unit="question", even=False) as bar:
+    with (
+        cluster_of(client) as rungs.client,
+        progress("Diagnosing", len(rungs.questions), unit="question", even=False) as bar,
+    ):
         for done, (name, ask) in enumerate(rungs.questions.items()):
             bar.update(done, note=name)
             rungs.answers.append(ask())
-    verdict, reason, witness = _decide(rungs)
-    candidate, because = _advise(rungs, verdict)
+        verdict, reason, witness = _decide(rungs)
+        candidate, because = _advise(rungs, verdict)
     return Diagnosis(
         verdict=verdict,
         reason=reason,
@@ -194,6 +205,7 @@ class _Rungs:
         self.signal: list[Comparison | RankTest] = []
         self.chance = 0.0
         self.given_up: GivingUp | None = None
+        self.client: Any = None  # of a cluster
         most = _CV_ROWS if table.n_classes <= 4 else _CV_ROWS_OF_MANY
         size = max(100, int(most * np.sqrt(clock.max_time / 30.0)))
         self.rows = draw_rows(table.y, size, rng)
@@ -258,6 +270,7 @@ class _Rungs:
             uneven=self._columns.uneven,
             seed=self._seed,
             over=lambda: self.clock.over,
+            client=self.client,
         )
         others = np.flatnonzero(~np.isin(group, group[rows]))
         if len(others) >= _FRESH * len(rows):

@@ -7,15 +7,20 @@ predicted.
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from copy import copy
 from dataclasses import dataclass, field
+from itertools import groupby
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import Sample, scaler
 from maxmargin.estimators.reductions import binary_subproblems, combined_scores
+from maxmargin.futures import run_tasks
 from maxmargin.kernels import RBF, Kernel, Linear
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
@@ -98,6 +103,71 @@ _KINDS = {  # named, since most of them are seldom imported
 # Takes a sample, settings, training rows and test rows; returns for each setting the scores of all
 # classes (columns) for the test rows.
 FoldLearner = Callable[[Sample, Sequence[Candidate], Ints, Ints], list[Floats]]
+
+
+class Lesson(NamedTuple):
+    """Settings that are fitted to all folds but some, which they score."""
+
+    settings: Sequence[Candidate]
+    left_out: tuple[int, ...]
+
+
+def learn_all(
+    learn: FoldLearner, sample: Sample, lessons: Sequence[Lesson]
+) -> list[list[Floats]] | None:
+    """Return the scores of the settings of each lesson; None if the time ran out."""
+    found: list[list[Floats]] = []
+    if sample.client is None:
+        for lesson in lessons:
+            if sample.over():
+                return None
+            found.append(_learn(sample, learn, lesson))
+        return found
+    if sample.over():
+        return None
+    tasks = [(sample.on_workers, learn, some) for some in _tasks(lessons)]
+    with closing(run_tasks(sample.client, _learn_on_worker, tasks, "a diagnosis")) as results:
+        for done in results:
+            found += done
+            if sample.over() and len(found) < len(lessons):
+                return None
+    return found
+
+
+def _tasks(lessons: Sequence[Lesson]) -> list[list[Lesson]]:
+    """Return the lessons of each task: one, or all that share a matrix."""
+    tasks: list[list[Lesson]] = []
+    for _, group in groupby(lessons, key=lambda lesson: lesson.settings[0].shared):
+        some = list(group)
+        first = some[0].settings[0]
+        together = first.kind in ("kernel", "k-NN") or first.get("multi_class") == "ovo"
+        tasks += [some] if together else [[lesson] for lesson in some]
+    return tasks
+
+
+def _learn_on_worker(
+    sample: Sample, learn: FoldLearner, lessons: Sequence[Lesson]
+) -> list[list[Floats]]:
+    """Learn some lessons on a worker, where another task may work with the same sample."""
+    with threadpool_limits(1):
+        own = copy(sample)
+        return [_learn(own, learn, lesson) for lesson in lessons]
+
+
+def _learn(sample: Sample, learn: FoldLearner, lesson: Lesson) -> list[Floats]:
+    left_out = np.isin(sample.folds, lesson.left_out)
+    test, train = np.flatnonzero(left_out), np.flatnonzero(~left_out)
+    return learn(sample, lesson.settings, train, test)
+
+
+def score_fresh(
+    sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
+) -> list[Floats]:
+    """Fit a setting to all rows, and score the fresh ones."""
+    del train, test
+    (best,) = settings
+    X, fresh = sample.form(best.scaled, best.dense)
+    return [fit_and_score(best.learner(), X, sample.y, fresh, sample.n_classes)]
 
 
 def fit_each(

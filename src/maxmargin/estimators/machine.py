@@ -113,8 +113,19 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
             starts = self._starts(formulated, last) or starts
         budget = Budget(self.max_time and self._time_to_solve(), began)
         return self.adopt(
-            formulated, solve_all(formulated.problems, starts, solver_settings(self), budget)
+            formulated, self._solve((X, y, sample_weight), formulated, starts, budget)
         )
+
+    def _solve(
+        self,
+        given: tuple[Any, Any, Any],
+        formulated: Formulated,
+        starts: list[Point],
+        budget: Budget,
+    ) -> list[Result]:
+        """Solve the problems that were stated of the rows, labels and weights given."""
+        del given
+        return solve_all(formulated.problems, starts, solver_settings(self), budget)
 
     def _time_to_solve(self) -> float | None:
         """Return the seconds of ``max_time`` that are for solving."""

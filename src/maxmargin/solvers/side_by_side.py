@@ -1,6 +1,7 @@
 """Problems on rows of one Gram matrix, such as pairs of classes, solved side by side in threads."""
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
@@ -158,11 +159,11 @@ class SideBySide:
         """The numbers of the problems: so no thread is left with a long one at the end."""
         return sorted(self.runs, key=lambda k: -len(self.problems[k]))
 
-    def prepare(self) -> None:
-        """Compute what problems share."""
+    def prepare(self, chosen: Iterable[int]) -> None:
+        """Compute what these of the problems share."""
         if self.classes.factor is not None:
             return
-        every = np.array([run for runs in self.runs.values() for run in runs], np.int64)
+        every = np.array([run for k in chosen for run in self.runs[k]], np.int64)
         runs, counts = np.unique(every, return_counts=True)
         memory = int(self.kept * self.classes.gram.memory)
         self.classes.compute(runs[counts > 1], memory, self.threads)

@@ -35,26 +35,32 @@ class Step(NamedTuple):
 
 
 def solve_path(
-    problems: list[Any], Cs: Floats, settings: Settings, budget: Budget, bar: Bar
+    problems: list[Any],
+    Cs: Floats,
+    settings: Settings,
+    budget: Budget,
+    bar: Bar,
+    chosen: list[int] | None = None,
 ) -> list[list[Step]]:
     """Solve problems that are stated at C = 1 for one C after the other (ascending).
 
     Returns the steps of each problem. Problems with a kernel share one Gram matrix, and each step
-    starts from the last.
+    starts from the last. ``chosen``: the numbers of problems to solve, while others solve the rest.
     """
-    bar.update(total=len(problems) * len(Cs))
+    every = list(range(len(problems))) if chosen is None else chosen
+    bar.update(total=len(every) * len(Cs))
     matrix = None
     with suppress(clock.OutOfTimeError), clock.limited(_time_on_matrix(budget)):
         if settings.callback is None and not settings.verbose:
             matrix = KernelValues.of(problems)
     found = []
-    for which, problem in enumerate(problems):
+    for which, problem in enumerate(problems[k] for k in every):
         known = [] if matrix is None else _solve_on_matrix(problem, Cs, settings, budget, matrix)
         steps: list[Step] = []
         for k, C in enumerate(Cs.tolist()):
             step = known[k] if k < len(known) else None
             if step is None or step.result.status is not Status.OPTIMAL:
-                budget.begin(problem, (len(problems) - which) * len(Cs) - k)
+                budget.begin(problem, (len(every) - which) * len(Cs) - k)
                 near = steps[-1] if step is None and steps else step
                 step = solve_at(problem, C, settings, budget, near)
             steps.append(step)

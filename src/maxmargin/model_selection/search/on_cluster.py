@@ -17,7 +17,7 @@ from sklearn.model_selection._validation import _fit_and_score
 
 from maxmargin._typing import Ints
 from maxmargin.estimators.kernel_input import named_kernel
-from maxmargin.futures import count_threads, run_tasks, scheduler_info, share, submit
+from maxmargin.futures import run_tasks, scheduler_info, share, submit, threads_of
 from maxmargin.model_selection.search.evaluation import (
     Evaluated,
     Evaluation,
@@ -83,7 +83,7 @@ class ClusterRun(SearchRun):
         kernels: dict[str, list[Family]] = {}
         for family in suited:
             kernels.setdefault(repr(named_kernel(family.machine)), []).append(family)
-        enough = _TASKS_PER_THREAD * count_threads(self.client)
+        enough = _TASKS_PER_THREAD * threads_of(self.client)
         views: list[tuple[Any, list[list[Split]]]]
         if stage.steps is None:
             # To compute a matrix for each split again is worth it only for workers without work.
