@@ -569,12 +569,35 @@ def _narrow(X: Any) -> Any:
 
 
 def _stack(pieces: Iterator[Any], shape: tuple[int, int], dtype: Any) -> Any:
-    X = np.empty(shape, dtype=dtype)
-    at = 0
+    """Return rows one after the other: without copying, if that is how one array has them."""
+    X = next(pieces)
+    copied = False
+    at = len(X)
     for piece in pieces:
-        X[at : at + len(piece)] = piece
+        if not copied:
+            joined = _joined(X, piece)
+            copied = joined is None
+            if copied:
+                whole = np.empty(shape, dtype=dtype)
+                whole[:at], joined = X, whole
+            X = joined
+        if copied:
+            X[at : at + len(piece)] = piece
         at += len(piece)
     return X
+
+
+def _joined(one: Any, other: Any) -> Any:
+    """Return the rows of both as a view, if one array has them one after the other; else None."""
+    base = one.base
+    if base is None or base is not other.base or not isinstance(base, np.ndarray):
+        return None
+    alike = base.ndim == 2 and base.shape[1] == one.shape[1] and base.dtype == one.dtype
+    follows = other.ctypes.data == one.ctypes.data + one.nbytes
+    if not (alike and follows and base.flags.c_contiguous):
+        return None
+    first = (one.ctypes.data - base.ctypes.data) // (base.strides[0] or 1)
+    return np.asarray(base)[first : first + len(one) + len(other)]
 
 
 def _stack_sparse(pieces: Iterator[Any], shape: tuple[int, int], dtype: Any, room: int) -> Any:
@@ -754,7 +777,7 @@ def _writer(arrays: Mapping[str, Any]) -> Callable[[Path], None]:
 
 def _read_arrays(path: Path) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as found:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
             return {name.removeprefix("of_"): found[name] for name in found.files}
     except (ValueError, EOFError, zipfile.BadZipFile, FileNotFoundError) as damaged:
         raise DataFileError(
