@@ -85,17 +85,23 @@ class BlockedProblem:
 
     def take(self, rows: Ints) -> LinearProblem:
         """Return the problem of some of its rows, which are ascending, in memory."""
-        found = self.blocks.map(_take, np.asarray(rows), merge=join)
-        X, loss = joined([each[0] for each in found]), [each[1] for each in found]
-        columns = (np.concatenate([part[k] for part in loss]) for k in range(4))
-        whole = Loss(*columns, loss[0].epsilon)
-        return Problem.linear(X, whole, self.intercept, self.constant or 1.0)
+        X, loss = take_rows(self.blocks, rows)
+        return Problem.linear(X, loss, self.intercept, self.constant or 1.0)
+
+
+def take_rows(blocks: Blocks, rows: Ints) -> tuple[Any, Loss]:
+    """Return some rows, which are ascending, with their losses."""
+    found = blocks.map(_take, np.asarray(rows), merge=join)
+    parts = [each[1] for each in found]
+    columns = (np.concatenate([part[k] for part in parts]) for k in range(4))
+    return joined([each[0] for each in found]), Loss(*columns, parts[0].epsilon)
 
 
 def _take(block: Block, rows: Ints) -> list[Any]:
     begin, end = np.searchsorted(rows, [block.first, block.first + block.end - block.begin])
     if begin == end:
         return []
+    assert block.loss is not None
     at = rows[begin:end] - block.first + block.begin
     return [(block.X[at], block.loss.take(at))]
 
