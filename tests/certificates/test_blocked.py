@@ -11,12 +11,16 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+import maxmargin as mm
 from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, blocked, certify, certify_with_duals
 from maxmargin.certificates.blocked import best_intercept_of, certify_blocked
 from maxmargin.data import blocks as blocks_of_rows
+from maxmargin.data import row_source
 from maxmargin.data.blocks import RowsInMemory
+from maxmargin.data.on_disk import RowsOnDisk
+from maxmargin.data.survey import survey
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.blocked import BlockedProblem, HingeRule, TubeRule
@@ -33,6 +37,7 @@ def small_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks_of_rows, "_LEAF_ROWS", 1)
     monkeypatch.setattr(blocks_of_rows, "_FEW_LEAVES", LEAVES)
     monkeypatch.setattr(blocks_of_rows, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(row_source, "_LEAST_MEMORY", 1)
 
 
 @pytest.fixture
@@ -59,6 +64,7 @@ class Case:
             X = sp.csr_array(np.where(rng.random(X.shape) < 0.6, X, 0.0))
         else:
             X = X.astype(kind)
+        self.labels, self.weight = labels, weight
         self.loss: Loss = rule(labels, weight)
         constant = 2.0 if intercept is Intercept.PENALIZED else 0.0
         self.whole: LinearProblem = Problem.linear(X, self.loss, intercept, constant or 1.0)
@@ -73,7 +79,7 @@ class Case:
         self.point = self.whole.implied(self.beta, 0.25)
 
 
-HINGE = HingeRule(0.5, "hinge", (1.0, 2.0), 1)
+HINGE: Any = HingeRule(0.5, "hinge", (1.0, 2.0), 1)
 SQUARED = HingeRule(0.5, "squared_hinge", (1.0, 2.0), 1)
 TUBE = TubeRule(0.5, "epsilon_insensitive", 0.1)
 SQUARED_TUBE = TubeRule(0.5, "squared_epsilon_insensitive", 0.1)
@@ -148,6 +154,57 @@ def test_scores_are_left_as_a_vector(kind: str) -> None:
         certify_blocked(case.problem, case.point)
         score = case.problem.blocks.vector("score")
         assert_allclose(score, case.whole.products(case.point.w), rtol=1e-9, atol=1e-9)
+
+
+# ------------------------------------------------------------------- rows on disk
+
+
+def on_disk(case: Case, rule: Any, memory: int | None = None) -> RowsOnDisk:
+    """Return the rows of a case as a source has them, in parts that are no leaves."""
+    targets = isinstance(rule, TubeRule)
+    X, y, weight = case.whole.features.X, case.labels, case.weight
+    source = mm.data.open(X, y, weight=weight, rows=37, memory=memory)
+    return RowsOnDisk(source, survey(source, targets=targets), regression=targets, threads=2)
+
+
+@pytest.mark.parametrize("few", [1 << 18, 20], ids=["few rows", "many rows"])
+@pytest.mark.parametrize("intercept", Intercept, ids=lambda intercept: intercept.value)
+@pytest.mark.parametrize("kind", ["float64", "float32", "sparse", "far"])
+@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+def test_rows_on_disk_have_the_same_certificate_to_the_bit(
+    rule: Any, kind: str, intercept: Intercept, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocked, "_FEW", few)
+    case = Case(rule, kind, intercept)
+    expected = certify(case.problem, case.point)
+    with on_disk(case, rule, memory=40_000) as rows:
+        blocks = rows.with_loss(rule)
+        assert len(blocks.edges) > 3  # several blocks
+        blocks.put("beta", case.beta)
+        point = dataclasses.replace(case.point, beta=blocks.vector("beta"))
+        problem = dataclasses.replace(case.problem, blocks=blocks)
+        before = blocks.passes
+        found, duals = certify_with_duals(problem, point)
+        far = kind == "far" and intercept is Intercept.FREE
+        assert blocks.passes == before + 1 + far
+        assert found == expected
+        assert_array_equal(np.asarray(duals), case.beta)
+        assert_array_equal(blocks.vector("score"), case.problem.blocks.vector("score"))
+
+
+def test_duals_on_disk_are_mended_in_a_vector_of_their_own() -> None:
+    case = Case(HINGE)
+    given = CHANGES["shifted"](case.beta)
+    expected, beta = certify_with_duals(case.problem, dataclasses.replace(case.point, beta=given))
+    with on_disk(case, HINGE, memory=40_000) as rows:
+        blocks = rows.with_loss(HINGE)
+        blocks.put("beta", given)
+        handle = blocks.vector("beta")
+        problem = dataclasses.replace(case.problem, blocks=blocks)
+        found, duals = certify_with_duals(problem, dataclasses.replace(case.point, beta=handle))
+        assert found == expected
+        assert_array_equal(np.asarray(duals), beta)
+        assert_array_equal(np.asarray(handle), given)
 
 
 # ------------------------------------------------------------------- duals made feasible

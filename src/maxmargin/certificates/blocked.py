@@ -74,7 +74,9 @@ def certify_blocked(
     certificate = certified(evaluated, infeasibility, evaluated.off, keep_intercept=keep_intercept)
     if evaluated.shift != 0:
         _map_numbers(blocks, _move, evaluated.shift, writes=("score",))
-    return certificate, blocks.vector("certified")
+    duals = blocks.vector("certified")
+    blocks.renew("certified", "score_error")
+    return certificate, duals
 
 
 def _map_numbers(blocks: Blocks, step: Any, *args: Any, **options: Any) -> Any:
@@ -292,15 +294,18 @@ class BlockedEvaluation(LinearWeights):
 
     def bound_losses(self, b: Floats, near: float) -> tuple[Bounded, float]:
         """Return Σ ℓ(w·x + b), and the worst violation of KKT."""
-        offset = float(b[0]) if len(b) else 0.0
-        summed, violation = _map_numbers(
-            self.blocks, _bound_losses, offset, near, merge=_merge_losses
-        )
-        return summed.bounded, violation
+        return bound_losses_of(self.blocks, b, near)
 
     def bound_gains(self) -> tuple[Bounded, float]:
         """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
         return self.sums.gained.bounded, self.sums.largest
+
+
+def bound_losses_of(blocks: Blocks, b: Floats, near: float) -> tuple[Bounded, float]:
+    """Return Σ ℓ(score + b), and the worst violation of KKT by the duals "certified"."""
+    offset = float(b[0]) if len(b) else 0.0
+    summed, violation = _map_numbers(blocks, _bound_losses, offset, near, merge=_merge_losses)
+    return summed.bounded, violation
 
 
 def _bound_losses(block: Block, b: float, near: float) -> tuple[LeafSum, float]:
@@ -417,13 +422,17 @@ class Sides(NamedTuple):
 
     def merged(self) -> "Sides":
         """Return the same sum of fewer sides: those with the same kinks become one."""
+        if not len(self.kink):
+            return self
         curved = self.quadratic > 0
-        keys = np.column_stack(
-            [self.sign, self.kink, np.where(curved, self.bound, 0.0), self.quadratic]
-        )
-        keys, which = np.unique(keys, axis=0, return_inverse=True)
-        much = np.bincount(which, np.where(curved, 1.0, self.bound), minlength=len(keys))
-        sign, kink, bound, quadratic = keys.T
+        keys = [self.kink, np.where(curved, self.bound, 0.0), self.quadratic, self.sign]
+        order = np.lexsort(keys)
+        kink, bound, quadratic, sign = (key[order] for key in keys)
+        new = np.ones(len(order), bool)
+        new[1:] = np.any([key[1:] != key[:-1] for key in (kink, bound, quadratic, sign)], axis=0)
+        first = np.flatnonzero(new)
+        much = np.add.reduceat(np.where(curved, 1.0, self.bound)[order], first)
+        kink, bound, quadratic, sign = (key[first] for key in (kink, bound, quadratic, sign))
         curved = quadratic > 0
         bound = np.where(curved, bound * much, much)
         return Sides(sign, kink, bound, np.where(curved, quadratic / much, 0.0))
