@@ -134,6 +134,8 @@ class _CutSource(RowSource):
 
     def _cut(self, n: int, width: int, request: Request) -> None:
         step = rows_per_part(width, self.dtype.itemsize, request.rows, self.options)
+        if not n:
+            raise ValueError(f"the {self.kind} has no rows; add rows")
         self.edges = [*range(0, n, step), n]
 
     def __len__(self) -> int:

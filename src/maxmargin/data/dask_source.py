@@ -58,6 +58,8 @@ def _row_chunks(collection: Any) -> list[int] | None:
 class DaskSource(RowSource):
     """Rows of Dask collections."""
 
+    on_dask = True
+
     def __init__(self, what: Any, request: Request) -> None:
         self.options = request.options
         self.columns: FrameColumns | None = None

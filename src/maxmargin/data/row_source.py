@@ -10,6 +10,8 @@ import math
 import os
 import re
 import threading
+import uuid
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -30,6 +32,8 @@ _AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)\s*", re.IGNORECASE)
 _LEAST_MEMORY = 1 << 20
 _PART_BYTES = 1 << 25  # in a part, unless rows or memory say otherwise …
 _PARTS_IN_MEMORY = 16  # … of which so many fit at least
+_ITERATORS = 3  # that are kept for a source …
+_CURSORS = 4  # … and for so many sources that came from elsewhere
 
 
 class Part(NamedTuple):
@@ -171,10 +175,12 @@ class RowSource:
     dtype: "np.dtype[Any]" = np.dtype(np.float64)
     labelled: bool = False
     weighted: bool = False
+    on_dask: bool = False  # whether parts are made by Dask
     in_memory: bool = False  # whether the rows are in this process
     numbered: str = "row"  # or "line": what row_number counts
     scaler: Any = None  # of a view that scales
     options: BlockOptions = BlockOptions()
+    known_fingerprint: str | None = None
 
     # What a kind of source says.
 
@@ -312,9 +318,11 @@ class RowSource:
 
     def fingerprint(self) -> str:
         """Return a digest by which a checkpoint knows that it belongs to these rows."""
-        seen = (self.kind, self.n_columns, self.feature_names, str(self.dtype), self.sparse)
-        told = repr((*seen, self.labelled, self.weighted, self.identity()))
-        return hashlib.sha256(told.encode()).hexdigest()[:32]
+        if self.known_fingerprint is None:
+            seen = (self.kind, self.n_columns, self.feature_names, str(self.dtype), self.sparse)
+            told = repr((*seen, self.labelled, self.weighted, self.identity()))
+            self.known_fingerprint = hashlib.sha256(told.encode()).hexdigest()[:32]
+        return self.known_fingerprint
 
     def __getstate__(self) -> dict[str, Any]:
         # A connection does not travel: those who read parts elsewhere need none.
@@ -405,7 +413,9 @@ class MappedSource(RowSource):
 
     def __len__(self) -> int:
         """Return the number of parts."""
-        return len(self.source)
+        count = len(self.source)
+        self.n_rows = self.source.n_rows  # which may have been counted only now
+        return count
 
     def known_length(self) -> int | None:
         """Return the number of parts, or None if they have to be read to count them."""
@@ -613,7 +623,7 @@ def digest(array: Any) -> str:
     if array.dtype.kind in "OTU":
         found.update(repr(array.tolist()).encode())
     elif array.size:
-        found.update(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return found.hexdigest()
 
 
@@ -657,30 +667,50 @@ ALL_COLUMNS = "choose the columns before they are passed"
 
 
 class Cursor:
-    """An iterator that is kept, so that reading on does not begin anew."""
+    """Iterators that are kept, so that reading on does not begin anew.
 
-    def __init__(self) -> None:
+    A copy that comes to a process by pickle again and again, as with each task of a worker, is the
+    same cursor each time.
+    """
+
+    def __init__(self, token: str | None = None) -> None:
+        self.token = token or uuid.uuid4().hex
         self.lock = threading.Lock()
-        self.key: Hashable = None
-        self.position = 0
-        self.items: Iterator[Any] | None = None
+        self.begun: list[tuple[Hashable, int, Iterator[Any]]] = []  # key, next position, items
 
     def take(self, key: Hashable, position: int, begin: Callable[[], Iterator[Any]]) -> Any:
         """Return the item at a position of what ``begin`` begins; StopIteration after the last."""
+        at, items = self._nearest(key, position) or (0, begin())
+        for _ in range(at, position):
+            next(items)
+        item = next(items)
         with self.lock:
-            if self.items is None or self.key != key or self.position > position:
-                self.items, self.key, self.position = begin(), key, 0
-            try:
-                while self.position <= position:
-                    item = next(self.items)
-                    self.position += 1
-            except BaseException:
-                self.items = None
-                raise
-            return item
+            self.begun = [*self.begun, (key, position + 1, items)][-_ITERATORS:]
+        return item
+
+    def _nearest(self, key: Hashable, position: int) -> tuple[int, Iterator[Any]] | None:
+        """Return the iterator that is nearest before a position, which is then no longer kept."""
+        with self.lock:
+            there = [k for k, one in enumerate(self.begun) if one[0] == key and one[1] <= position]
+            if not there:
+                return None
+            return self.begun.pop(max(there, key=lambda k: self.begun[k][1]))[1:]
 
     def __reduce__(self) -> Any:
-        return (Cursor, ())
+        return (_find_cursor, (self.token,))
+
+
+_cursors: OrderedDict[str, Cursor] = OrderedDict()  # that came by pickle
+_cursors_lock = threading.Lock()
+
+
+def _find_cursor(token: str) -> Cursor:
+    with _cursors_lock:
+        cursor = _cursors.setdefault(token, Cursor(token))
+        _cursors.move_to_end(token)
+        while len(_cursors) > _CURSORS:
+            _cursors.popitem(last=False)
+        return cursor
 
 
 def is_path(what: Any) -> bool:
