@@ -82,7 +82,7 @@ class RowsOnDisk:
         self.sparse, self.threads = survey.sparse, threads
         self.vectors: dict[str, VectorOnDisk] = {}
         self.rule: LossRule | None = None
-        self.losses: dict[int, Loss] = {}
+        self.losses: dict[int, _CachedLoss] = {}
 
     # What is known of the rows.
 
@@ -180,10 +180,11 @@ class RowsOnDisk:
     def _run(self, number: int, X: Any) -> "_Run":
         read = self._read
         begin, end = read.edges[number : number + 2].tolist()
-        vectors = {name: vector.rows(begin, end) for name, vector in self.vectors.items()}
-        vectors.setdefault("labels", read.labels_of(number))
-        vectors.setdefault("weight", read.weight_of(number))
-        loss = self._loss_of(number, vectors["labels"], vectors["weight"])
+        vectors = _BlockVectors(read, number)
+        vectors.update((name, vector.rows(begin, end)) for name, vector in self.vectors.items())
+        loss = None
+        if self.rule is not None:
+            loss = _Lazily(lambda: self._loss_of(number, vectors["labels"], vectors["weight"]))
         first = number * read.leaves_of_block
         edges = read.leaves[first : first + read.leaves_of_block + 1].tolist()
         return _Run(X, begin, list(pairwise(edges)), first, loss, vectors)
@@ -199,16 +200,15 @@ class RowsOnDisk:
         view.vectors, view.rule, view.losses = {}, rule, {}
         return view
 
-    def _loss_of(self, number: int, labels: Any, weight: Any) -> Loss | None:
-        if self.rule is None:
-            return None
-        loss = self.losses.get(number)
-        if loss is None:
-            loss = self.rule(labels, weight)
-            taken = sum(np.asarray(each).nbytes for each in loss)
-            if self._read.budget.take(taken, of=0.5):  # the other half is for what steps write
-                self.losses[number] = loss
-                weakref.finalize(loss.target, self._read.budget.give_back, taken)
+    def _loss_of(self, number: int, labels: Any, weight: Any) -> Loss:
+        if number in self.losses:
+            return self.losses[number].loss
+        assert self.rule is not None
+        loss = self.rule(labels, weight)
+        taken = sum(np.asarray(each).nbytes for each in loss)
+        if self._read.budget.take(taken, of=0.5):  # the other half is for what steps write
+            self.losses[number] = _CachedLoss(loss)
+            weakref.finalize(self.losses[number], self._read.budget.give_back, taken)
         return loss
 
     # Vectors.
@@ -322,6 +322,55 @@ class RowsOnDisk:
         self.close()
 
 
+class _CachedLoss:
+    """The losses of a block: they count as long as this lives."""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+
+
+class _Lazily:
+    """What is made when it is asked for first, whichever thread asks."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make, self.lock = make, threading.Lock()
+        self.made: Any = None
+
+    def get(self) -> Any:
+        """Return it."""
+        with self.lock:
+            if self.made is None:
+                self.made = self.make()
+            return self.made
+
+
+class _BlockVectors(dict[str, Any]):
+    """The vectors of a block by name; labels and weights are made when a step asks for them."""
+
+    def __init__(self, read: "_ReadRows", number: int) -> None:
+        super().__init__()
+        self.made = {
+            "labels": _Lazily(lambda: read.labels_of(number)),
+            "weight": _Lazily(lambda: read.weight_of(number)),
+        }
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self.made:
+            raise KeyError(name)
+        return self.made[name].get()
+
+
+class _LazyBlock(Block):
+    """A block whose losses are made when a step asks for them: many do not."""
+
+    @property
+    def loss(self) -> Loss | None:
+        """The losses of the rows."""
+        lazy: Any = tuple.__getitem__(self, 5)
+        found: Loss | None = lazy.get() if isinstance(lazy, _Lazily) else lazy
+        return found
+
+
 @dataclass(frozen=True)
 class _Run:
     """A block with its leaves."""
@@ -330,7 +379,7 @@ class _Run:
     begin: int  # its first row
     ranges: list[tuple[int, int]]  # rows of the leaves
     first: int  # the number of its first leaf
-    loss: Loss | None
+    loss: Any
     vectors: dict[str, Any]
 
     @property
@@ -343,7 +392,7 @@ class _Run:
         begin, end = self.ranges[number - self.first]
         X, rows = self.X or (None, None)
         at, to = begin - self.begin, end - self.begin
-        return Block(X, rows, at, to, begin, self.loss, self.vectors)
+        return _LazyBlock(X, rows, at, to, begin, self.loss, self.vectors)
 
 
 # ------------------------------------------------------------------- reading

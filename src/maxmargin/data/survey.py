@@ -161,6 +161,16 @@ def survey(source: Any, *, targets: bool = False) -> Survey:
     ValueError
         If a part cannot be learnt from: NaN or infinity, negative weights, another number of
         columns, labels of another kind. The message begins with the part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import maxmargin as mm
+    >>> from maxmargin.data.survey import survey
+    >>> X, y = np.arange(12.0).reshape(6, 2), np.array(["no", "no", "yes", "no", "no", "so"])
+    >>> found = survey(mm.data.open(X, y, rows=2))
+    >>> found.n, found.rows.tolist(), found.classes.tolist(), found.counts.tolist()
+    (6, [2, 2, 2], ['no', 'so', 'yes'], [4, 1, 1])
     """
 
     def loaded() -> Iterator[tuple[int, Any]]:
