@@ -1,5 +1,6 @@
 """A real cluster for tests: a scheduler and two workers on loopback, which tests may kill."""
 
+import json
 import os
 import signal
 import subprocess
@@ -32,8 +33,6 @@ class Cluster:
             if self.scheduler.poll() is not None or time.monotonic() > until:
                 raise RuntimeError((folder / "scheduler.log").read_text())
             time.sleep(0.02)
-        import json
-
         self.address = str(json.loads(found.read_text())["address"])
 
     def _start(self, kind: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -56,14 +55,20 @@ class Cluster:
         self.workers.append(self._start("worker", self.address, *quiet, *small, *name))
 
     def ready(self, count: int = 2) -> Any:
-        """Return the client once so many workers are there; those that are missing are started."""
+        """Return a client of the cluster with so many workers: some are started, or killed."""
         from distributed import Client
 
         if self.client is None:
             self.client = Client(self.address, set_as_default=False, timeout=_LONG)
+        while len(self.alive()) > count:
+            self.kill_worker()
         for _ in range(count - len(self.alive())):
             self.start_worker()
-        self.client.wait_for_workers(count, timeout=_LONG)
+        until = time.monotonic() + _LONG
+        while len(self.client.nthreads()) != count:
+            if time.monotonic() > until:
+                raise RuntimeError((self.folder / "worker.log").read_text())
+            time.sleep(0.02)
         return self.client
 
     def alive(self) -> list[int]:

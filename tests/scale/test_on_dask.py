@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +15,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import maxmargin as mm
 from maxmargin.data.blocks import Block, RowsInMemory, join
 from maxmargin.data.on_dask import RowsOnDask, connect, load_parts, survey_on_dask
-from maxmargin.data.row_source import BlockOptions, Part
+from maxmargin.data.row_source import Part
 from maxmargin.data.survey import survey
 from maxmargin.errors import DataFileError, DistributedFitError
 from maxmargin.loops.records import Loss
@@ -35,9 +36,8 @@ class Made:
     wrong: int = -1  # the part that cannot be read
     error: type[Exception] = DataFileError
     deadly: int = -1  # the part that ends the process which reads it
-    dtype: Any = np.dtype(np.float64)
+    dtype: Any = np.float64
     feature_names: Any = None
-    options: BlockOptions = BlockOptions()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -62,6 +62,15 @@ class Made:
 
     def fingerprint(self) -> str:
         return hashlib.sha256(repr(self).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Targets(Made):
+    """The same with targets, and without weights."""
+
+    def load(self, part: int) -> Part:
+        X = super().load(part).X
+        return Part(X, X[:, 0] + 1, None)
 
 
 SOURCES = {
@@ -138,6 +147,22 @@ def signal_row(block: Block, w: Any, row: int, path: str) -> tuple[float, Any]:
     return score(block, w)
 
 
+def count_calls(block: Block, folder: str) -> float:
+    own = slice(block.begin, block.end)
+    with (Path(folder) / f"{block.first}.calls").open("a") as file:
+        file.write("x")
+    block["steps"][own] += 1
+    return float(block["steps"][own].sum())
+
+
+def fail(block: Block, *state: Any) -> None:
+    raise ZeroDivisionError("of a step")
+
+
+def hang(block: Block) -> None:
+    time.sleep(3)
+
+
 def _was_killed(path: str) -> bool:
     return Path(path).with_suffix(".done").exists()
 
@@ -183,6 +208,19 @@ def assert_same_bits(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@contextmanager
+def client_that_forgives_nothing(client: Any) -> Iterator[None]:
+    """Let a task fail with the first worker that it kills."""
+    before = client.run_on_scheduler(allow_failures, 0)
+    yield
+    client.run_on_scheduler(allow_failures, before)
+
+
+def allow_failures(count: int, dask_scheduler: Any = None) -> int:
+    before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, count
+    return int(before)
+
+
 def on_dask(source: Made, client: Any, **options: Any) -> RowsOnDask:
     return RowsOnDask(source, survey(source), client, **options)
 
@@ -190,10 +228,223 @@ def on_dask(source: Made, client: Any, **options: Any) -> RowsOnDask:
 # ------------------------------------------------------------------- equality
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("kind", SOURCES)
-def test_gives_the_bits_of_rows_in_memory(cluster: Cluster, kind: str, workers: int) -> None:
-    source = SOURCES[kind]
-    rule = HalfRule(0.5)
-    blocks = on_dask(source, cluster.ready(2)).with_loss(rule)
-    assert_same_bits(passes(blocks), passes(in_memory(source, rule)))
+@pytest.fixture(scope="module")
+def expected() -> dict[str, list[Any]]:
+    """Return what passes give over rows in memory."""
+    return {kind: passes(in_memory(SOURCES[kind], HalfRule(0.5))) for kind in SOURCES}
+
+
+@pytest.mark.parametrize("workers", [4, 1, 2])
+def test_gives_the_bits_of_rows_in_memory(cluster: Cluster, workers: int, expected: Any) -> None:
+    client = cluster.ready(workers)
+    for kind, source in SOURCES.items():
+        blocks = on_dask(source, client).with_loss(HalfRule(0.5))
+        assert_same_bits(passes(blocks), expected[kind])
+        assert blocks.passes == 13
+        assert blocks.bytes_read > 7 * 8 * blocks.numbers
+
+
+def test_losses_have_vectors_of_their_own(cluster: Cluster) -> None:
+    source = SOURCES["dense"]
+    rows = on_dask(source, cluster.ready())
+    one, other = rows.with_loss(HalfRule(1.0)), rows.with_loss(HalfRule(2.0))
+    w = np.ones(rows.d)
+    for blocks in (one, other):
+        blocks.map(score, w, writes=("scores",))
+    one.map(move, 0.5, writes=("scores", "duals"), reads_rows=False)
+    kept = other.vector("scores").whole()
+    assert_same_bits(one.vector("scores").whole(), 1.5 * kept)
+    with pytest.raises(KeyError):
+        other.vector("duals")
+    other.put("copy", one.vector("scores"))
+    assert_same_bits(other.vector("copy").whole(), 1.5 * kept)
+    with pytest.raises(ValueError, match="copy has 3 numbers for"):
+        other.put("copy", np.ones(3))
+
+
+def test_many_blocks_are_merged_by_workers(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maxmargin.data.blocks._FEW_NUMBERS", 1 << 10)
+    monkeypatch.setattr("maxmargin.data.blocks._LEAF_NUMBERS", 1 << 12)
+    monkeypatch.setattr("maxmargin.data.on_dask._BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("maxmargin.data.on_dask._MOST_BLOCKS", 20)
+    monkeypatch.setattr("maxmargin.data.on_dask._SMALL", 1 << 8)  # so that nothing is
+    source = SOURCES["dense"]
+    blocks = on_dask(source, cluster.ready()).with_loss(HalfRule(0.5))
+    assert "of 71 (rows" in blocks.describe(0)
+    assert_same_bits(passes(blocks), passes(in_memory(source, HalfRule(0.5))))
+
+
+def test_survey_and_parts_of_workers(cluster: Cluster) -> None:
+    client, source = cluster.ready(), SOURCES["sparse"]
+    parts = load_parts(source, client)
+    found, known = survey_on_dask(source, client, parts=parts), survey(source)
+    for name in ("rows", "numbers", "classes", "counts", "weights", "first_row"):
+        assert_same_bits(getattr(found, name), getattr(known, name))
+    assert_same_bits(tuple(found.columns), tuple(known.columns))
+    blocks = RowsOnDask(source, found, client, parts=parts)
+    assert_same_bits(
+        blocks.map(name_rows, merge=join), in_memory(source).map(name_rows, merge=join)
+    )
+
+
+def test_targets_are_labels_of_regression(cluster: Cluster) -> None:
+    source = Targets((300, 200))
+    client = cluster.ready()
+    seen = survey_on_dask(source, client, targets=True)
+    blocks = RowsOnDask(source, seen, client, regression=True)
+    y = np.concatenate([source.load(0).y, source.load(1).y])
+    assert_same_bits(blocks.vector("labels").whole(), y)
+    assert_same_bits(blocks.vector("weight").whole(), np.ones(500))
+
+
+# ------------------------------------------------------------------- workers that die
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_killed_worker_changes_no_bit(
+    cluster: Cluster, tmp_path: Path, expected: Any, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    kind = ("dense", "sparse")[seed % 2]
+    blocks = on_dask(SOURCES[kind], cluster.ready()).with_loss(HalfRule(0.5))
+    moment = int(random.integers(4)), int(random.integers(blocks.n)), str(tmp_path / "kill")
+    with KillAtFile(cluster, tmp_path / "kill") as killer:
+        found = passes(blocks, moment)
+    assert killer.killed == 1
+    assert_same_bits(found, expected[kind])
+
+
+def test_what_was_saved_is_where_lost_vectors_begin(cluster: Cluster, tmp_path: Path) -> None:
+    source, shared = SOURCES["dense"], tmp_path / "checkpoint"
+    blocks = on_dask(source, cluster.ready()).with_loss(HalfRule(0.5))
+    for _ in range(3):
+        blocks.map(count_calls, str(tmp_path), writes=("steps",))
+    blocks.save(shared, ["steps"])
+    cluster.kill_worker()
+    assert blocks.map(count_calls, str(tmp_path), writes=("steps",)) == 4 * blocks.n
+    called = [path.read_text().count("x") for path in tmp_path.glob("*.calls")]
+    assert called == [4] * len(called)  # nothing from the beginning
+    before, files = blocks.vector("steps"), set(shared.iterdir())
+    blocks.map(count_calls, str(tmp_path), writes=("steps",))
+    blocks.save(shared, ["steps"])
+    assert files <= set(shared.iterdir())  # what was kept may need them
+    assert before.whole().sum() == 4 * blocks.n
+    del before
+    blocks.save(shared, ["steps"])
+    assert len(list(shared.iterdir())) == len(files)
+
+
+def test_other_blocks_restore_what_was_saved(cluster: Cluster, tmp_path: Path) -> None:
+    source = SOURCES["dense"]
+    rows = on_dask(source, cluster.ready(2))
+    numbers = np.random.default_rng(3).normal(size=rows.n)
+    rows.put("duals", numbers)
+    rows.put("signs", np.sign(numbers).astype(np.int64))
+    rows.save(tmp_path, ("duals", "signs"))
+    other = on_dask(source, cluster.ready(4))
+    assert other.describe(0) != rows.describe(0)
+    other.restore(tmp_path)
+    assert_same_bits(other.vector("duals").whole(), numbers)
+    assert other.vector("signs").whole().dtype == np.int64
+    with pytest.raises(DataFileError, match="belong to other rows"):
+        on_dask(Made((50,)), cluster.client).restore(tmp_path)
+    with pytest.raises(DataFileError, match="no vectors can be read"):
+        other.restore(tmp_path / "elsewhere")
+
+
+# ------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize("error", [DataFileError, ValueError])
+def test_a_part_that_cannot_be_read_is_named(cluster: Cluster, error: type[Exception]) -> None:
+    source = Made((500, 600, 700), wrong=1, error=error)
+    with pytest.raises(error, match=r"^part 1 \(made\): it is broken") as seen:
+        survey_on_dask(source, cluster.ready())
+    assert type(seen.value) is error
+    well = survey(Made((500, 600, 700)))
+    with pytest.raises(error, match=r"^part 1 \(made\): it is broken"):
+        RowsOnDask(source, well, cluster.client).map(name_rows, merge=join)
+    unknown = Made((500, 600, 700), wrong=2, error=ZeroDivisionError)
+    with pytest.raises(DataFileError, match=r"^part 2 \(made\): ZeroDivisionError: "):
+        survey_on_dask(unknown, cluster.client)
+
+
+def test_a_part_that_changed_is_named(cluster: Cluster) -> None:
+    before = survey(Made((500, 600, 700)))
+    blocks = RowsOnDask(Made((500, 601, 700)), before, cluster.ready())
+    with pytest.raises(DataFileError, match=r"^part 1 \(made\): .*601 rows where there were 600"):
+        blocks.map(name_rows, merge=join)
+
+
+def test_the_error_of_a_step_is_its_own(cluster: Cluster) -> None:
+    blocks = on_dask(Made((500,)), cluster.ready())
+    with pytest.raises(ZeroDivisionError, match="of a step"):
+        blocks.map(fail)
+    with pytest.raises(ZeroDivisionError, match="of a step"):
+        blocks.fold(fail, 0)
+    assert blocks.map(name_rows, merge=join) == [(0, 500)]
+
+
+def test_a_part_that_kills_every_worker_is_named(cluster: Cluster) -> None:
+    sizes = (500, 600, 700)
+    client = cluster.ready()
+    with client_that_forgives_nothing(client):
+        blocks = RowsOnDask(Made(sizes, deadly=1), survey(Made(sizes)), client)
+        with pytest.raises(DistributedFitError, match=r"block 0 of 1 \(rows 0 to 1799, part 0"):
+            blocks.map(name_rows, merge=join)
+
+
+def test_a_worker_that_hangs_is_given_up(cluster: Cluster) -> None:
+    blocks = on_dask(Made((500,)), cluster.ready(), timeout=0.5)
+    with pytest.raises(DistributedFitError, match=r"block 0 of 1 .*timeout=0.5 seconds"):
+        blocks.map(hang)
+
+
+def test_a_lost_scheduler_ends_with_what_to_do(tmp_path: Path) -> None:
+    own = Cluster(tmp_path)
+    try:
+        blocks = on_dask(Made((500,)), own.ready(1))
+        blocks.map(name_rows, merge=join)
+        own.scheduler.kill()
+        own.scheduler.wait()
+        with pytest.raises(DistributedFitError, match="checkpoint=… goes on"):
+            blocks.map(name_rows, merge=join)
+    finally:
+        own.close()
+
+
+@pytest.mark.parametrize("address", ["tcp://192.0.2.1:8786", "192.0.2.1:8786", "ucx://far:1"])
+def test_another_machine_needs_tls(address: str) -> None:
+    with pytest.raises(ValueError, match="without TLS"):
+        connect(address)
+
+
+def test_connects_to_loopback(cluster: Cluster) -> None:
+    assert connect(cluster.ready()) is cluster.client
+    with connect(cluster.address) as client:
+        assert client.nthreads()
+    with pytest.raises(TypeError, match="address of a scheduler"):
+        connect(7)
+
+
+def test_nothing_here_needs_dask_to_be_imported() -> None:
+    code = """
+import sys
+class NoDask:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("dask", "distributed"):
+            raise ImportError(name)
+sys.meta_path.insert(0, NoDask())
+import maxmargin, maxmargin.data, maxmargin.data.on_dask
+assert maxmargin.DistributedFitError
+try:
+    maxmargin.data.on_dask.connect("tcp://127.0.0.1:1")
+except ImportError as missing:
+    assert "maxmargin[dask]" in str(missing)
+else:
+    raise AssertionError
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

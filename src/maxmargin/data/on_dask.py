@@ -30,6 +30,7 @@ from maxmargin import clock, loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.atomic_write import write_atomically
 from maxmargin.data.blocks import Block, Merge, Step, Tree, add, cut_leaves
+from maxmargin.data.dask_source import DaskSource
 from maxmargin.data.row_source import Part
 from maxmargin.data.survey import Survey, load_part, merge_surveys, survey_part
 from maxmargin.errors import DataFileError, DistributedFitError
@@ -50,6 +51,10 @@ _MANIFEST = "vectors.json"
 # ------------------------------------------------------------------- what workers do
 
 
+# Arrays that travelled may begin anywhere in memory. Those that do not begin where numbers do are
+# not given to BLAS by numpy, and its own sums have other bits: so what travels is put in order.
+
+
 class HeldRows(NamedTuple):
     """A block on its worker."""
 
@@ -57,12 +62,45 @@ class HeldRows(NamedTuple):
     vectors: dict[str, Any]  # labels and weight
     edges: Ints  # of its leaves, among all rows
 
+    def __reduce__(self) -> Any:
+        return _arrived, (HeldRows, *self)
+
+
+class HeldLoss(NamedTuple):
+    """The losses of the rows of a block."""
+
+    loss: Loss | None
+
+    def __reduce__(self) -> Any:
+        return _arrived, (HeldLoss, *self)
+
 
 class Written(NamedTuple):
     """What a step wrote beside the rows of a block, and what it gave, pickled."""
 
     vectors: dict[str, Any]
     found: bytes  # whoever reads it gets a copy, which may be changed
+
+    def __reduce__(self) -> Any:
+        return _arrived, (Written, *self)
+
+
+def _arrived(kind: Any, *fields: Any) -> Any:
+    return kind(*map(_aligned, fields))
+
+
+def _aligned(value: Any) -> Any:
+    """Return a value with arrays that begin where numbers do, and can be written to."""
+    if isinstance(value, np.ndarray):
+        return value if value.flags.behaved else value.copy()
+    if isinstance(value, dict):
+        return {name: _aligned(each) for name, each in value.items()}
+    if isinstance(value, Loss):
+        return Loss(*map(_aligned, value))
+    if sp.issparse(value):
+        arrays = (value.data, value.indices, value.indptr)
+        return value if all(each.flags.behaved for each in arrays) else value.copy()
+    return value
 
 
 class Pass(NamedTuple):
@@ -104,10 +142,6 @@ def _read(source: Any, part: int) -> Part:
         raise DataFileError(f"{name}: {failed}") from failed
 
 
-def _check(source: Any, part: int, loaded: Part) -> Part:
-    return _read(_Loaded(source, loaded), part)
-
-
 def _look_at(source: Any, part: int, loaded: Part, targets: bool) -> Survey:
     return survey_part(_Loaded(source, loaded), part, targets=targets)
 
@@ -129,7 +163,7 @@ def _assemble(
                 f"{name}: it has {part.X.shape[0]} rows where there were {rows} when it was read "
                 "before; data must not change during a fit"
             )
-    X = parts[0].X if len(parts) == 1 else _stack([part.X for part in parts])
+    X = _aligned(parts[0].X) if len(parts) == 1 else _stack([part.X for part in parts])
     labels = np.concatenate([_labels(part, classes, regression) for part in parts])
     weight = np.concatenate([_weight(part) for part in parts])
     return HeldRows(X, {"labels": labels, "weight": weight}, edges)
@@ -159,9 +193,8 @@ def _stack(parts: list[Any]) -> Any:
     return type(parts[0])((data, indices, indptr), shape=(len(counts), parts[0].shape[1]))
 
 
-def _loss_of(rule: bytes, held: HeldRows) -> Loss:
-    found: Loss = pickle.loads(rule)(held.vectors["labels"], held.vectors["weight"])
-    return found
+def _loss_of(rule: bytes, held: HeldRows) -> HeldLoss:
+    return HeldLoss(pickle.loads(rule)(held.vectors["labels"], held.vectors["weight"]))
 
 
 def _leaves(
@@ -178,25 +211,25 @@ def _leaves(
         yield Block(X, rows, begin - first, end - first, begin, loss, vectors)
 
 
-def _run(message: bytes, held: HeldRows, loss: Loss | None, *written: Any) -> Written:
+def _run(message: bytes, held: HeldRows, beside: HeldLoss, *written: Any) -> Written:
     """Run a step for the leaves of a block, in their order."""
     told: Pass = pickle.loads(message)
     tree, vectors = Tree(told.merge), {}
     with one_blas_thread():
-        for number, leaf in enumerate(_leaves(told, held, loss, written)):
+        for number, leaf in enumerate(_leaves(told, held, beside.loss, written)):
             tree.put(number, told.step(leaf, *told.args))
             vectors = leaf.vectors
     return Written({name: vectors[name] for name in told.writes}, _packed(tree.result()))
 
 
 def _carry(
-    message: bytes, state: bytes | Written, held: HeldRows, loss: Loss | None, *written: Any
+    message: bytes, state: bytes | Written, held: HeldRows, beside: HeldLoss, *written: Any
 ) -> Written:
     """Let a step change a state, leaf after leaf of a block."""
     told: Pass = pickle.loads(message)
     state, vectors = pickle.loads(_found(state)), {}
     with one_blas_thread():
-        for leaf in _leaves(told, held, loss, written):
+        for leaf in _leaves(told, held, beside.loss, written):
             state = told.step(leaf, state, *told.args)
             vectors = leaf.vectors
     return Written({name: vectors[name] for name in told.writes}, _packed(state))
@@ -373,10 +406,14 @@ class _Cluster:
     def map(self, name: str, work: Callable[..., Any], *columns: Sequence[Any]) -> list[Any]:
         """Return futures of ``work`` for items of the columns; the name makes their keys."""
         keys = [f"{name}-{number}" for number in range(len(columns[0]))]
-        with self._blaming("the cluster"), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sending large graph")
+        with self._blaming("the cluster"), _large_graphs():
             found: list[Any] = self.client.map(work, *columns, key=keys, pure=False)
         return found
+
+    def compute(self, delayed: list[Any]) -> list[Any]:
+        """Return futures of what Dask collections are made of."""
+        with self._blaming("the cluster"), _large_graphs():
+            return cast(list[Any], self.client.compute(delayed))
 
     def map_in_places(
         self, name: str, work: Callable[..., Any], *columns: Sequence[Any]
@@ -388,8 +425,7 @@ class _Cluster:
             own = [number for number in range(count) if places[number] == place]
             parts = [[column[number] for number in own] for column in columns]
             keys = [f"{name}-{number}" for number in own]
-            with self._blaming("the cluster"), warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Sending large graph")
+            with self._blaming("the cluster"), _large_graphs():
                 found += self.client.map(
                     *(work, *parts), key=keys, workers=[place], allow_other_workers=True
                 )
@@ -477,6 +513,14 @@ _NO_WORKER_LEFT = (
 )
 
 
+@contextmanager
+def _large_graphs() -> Iterator[None]:
+    """Let arrays in memory travel with the tasks that need them: these can be done again."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        yield
+
+
 def _done(waiting: Any) -> bool:
     try:
         waiting.exception(timeout=_LOOK)
@@ -508,22 +552,17 @@ def load_parts(source: Any, client: Any, *, timeout: float | None = None) -> lis
 
 
 def _load_parts(source: Any, cluster: _Cluster) -> list[Any]:
-    numbers = list(range(len(source)))
-    known, name = _known_to_workers(source, cluster), f"mm-part-{source.fingerprint()}"
+    count = len(source)
     if not _made_by_dask(source):
-        return cluster.map_in_places(name, _read, [known] * len(numbers), numbers)
-    delayed = [source.delayed(part) for part in numbers]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sending large graph")
-        computed = cluster.client.compute(delayed)
-    name = f"mm-part-{_token()}"
-    return cluster.map(name, _check, [known] * len(numbers), numbers, computed)
+        known, name = _known_to_workers(source, cluster), f"mm-part-{source.fingerprint()}"
+        return cluster.map_in_places(name, _read, [known] * count, list(range(count)))
+    return cluster.compute([source.delayed(part) for part in range(count)])
 
 
 def _made_by_dask(source: Any) -> bool:
     while hasattr(source, "source"):  # a view
         source = source.source
-    return bool(getattr(source, "on_dask", False))
+    return isinstance(source, DaskSource)
 
 
 def _known_to_workers(source: Any, cluster: _Cluster) -> Any:
@@ -638,7 +677,7 @@ class RowsOnDask:
         self._held = self._assembled(
             _load_parts(source, self._cluster) if parts is None else list(parts)
         )
-        self._losses: list[Any] = [None] * len(self._edges)
+        self._losses: list[Any] = [HeldLoss(None)] * len(self._edges)
         self._start()
 
     def _start(self) -> None:
