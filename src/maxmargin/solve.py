@@ -14,6 +14,8 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify, certify_with_duals, unproved
 from maxmargin.certificates.multiclass import feasible_duals
+from maxmargin.problems.blocked_kernel import BlockedKernelProblem
+from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import (
@@ -29,6 +31,7 @@ from maxmargin.problems.problem import (
 )
 from maxmargin.problems.structured import StructuredProblem
 from maxmargin.progress import Bar, progress
+from maxmargin.solvers.blocked_decomposition import BlockedDecomposition
 from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.dual_cd import DualCDThenNewton
@@ -92,6 +95,7 @@ SOLVERS: dict[type[Any], str] = {
     LinearProgram: "linear_program",
     SequentialDual: "sequential_dual",
     Decomposition: "block_smo",
+    BlockedDecomposition: "working_set",
     FactorNewton: "factor_newton",
     FrankWolfe: "frank_wolfe",
 }
@@ -126,6 +130,19 @@ def _(problem: MulticlassProblem, settings: Settings) -> Plan:
 def _(problem: StructuredProblem, settings: Settings) -> Plan:
     polish = _POLISH if len(problem) * problem.size <= _POLISHED else 0
     return Plan([FrankWolfe(settings.seed)] * _ATTEMPTS, _MARGIN, polish)
+
+
+@plan.register
+def _(problem: BlockedKernelProblem, settings: Settings) -> Plan:
+    fast = BlockedDecomposition(settings.tol)
+    solvers = [fast, replace(fast, wanted=0.1 * settings.tol, precise=True)]
+    return Plan(solvers, _SINGLE_MARGIN, 0, tied=True)
+
+
+@plan.register
+def _(problem: BlockedProblem, settings: Settings) -> Plan:
+    polish = _POLISH if problem.blocks.numbers <= _POLISHED else 0
+    return Plan([Newton(settings.threads)] * 2, _MARGIN, polish)
 
 
 @singledispatch
@@ -632,7 +649,8 @@ def _solve_side_by_side(
     """
     found: dict[int, Result] = {}
     watched = settings.callback is not None or settings.verbose or settings.trace
-    if watched or settings.max_iter < _CHECKS:
+    in_blocks = isinstance(problems[0], BlockedProblem)
+    if watched or settings.max_iter < _CHECKS or in_blocks:
         return found
     fits = SideBySide.of(problems, settings.threads or usual_threads())
     if fits is None or not isinstance(plan(problems[0], settings).solvers[0], Decomposition):
@@ -701,12 +719,16 @@ def _certified(
 
 def _better_tied(problem: Any, point: Point, before: _Proved | None) -> _Proved:
     """Return the weights that the duals imply with their certificate, or an earlier point."""
-    if isinstance(problem, MulticlassProblem):
-        beta, _ = feasible_duals(problem, point.beta)
+    if isinstance(problem, BlockedKernelProblem):
+        certificate, beta = certify_with_duals(problem, point)
+        point = replace(point, w=beta.values, beta=beta)
     else:
-        beta, _ = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
-    point = replace(point, w=problem.features.combine(problem.by_row(beta)), beta=beta)
-    certificate = certify(problem, point)
+        if isinstance(problem, MulticlassProblem):
+            beta, _ = feasible_duals(problem, point.beta)
+        else:
+            beta, _ = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
+        point = replace(point, w=problem.features.combine(problem.by_row(beta)), beta=beta)
+        certificate = certify(problem, point)
     if before is not None and _rank(before[1]) < _rank(certificate):
         return before
     return point, certificate
@@ -786,6 +808,11 @@ def ill_scaled(X: Any, names: Any) -> str:
     squares = X.multiply(X) if hasattr(X, "multiply") else np.multiply(X, X, dtype=np.float64)
     sizes = np.sqrt(np.asarray(squares.mean(axis=0), dtype=np.float64).ravel())
     means = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    return describe_scales(sizes, means, names)
+
+
+def describe_scales(sizes: Floats, means: Floats, names: Any) -> str:
+    """Return the same clause, given the root mean square and the mean of each column."""
     used = np.flatnonzero(sizes > 0)
     if not len(used):
         return ""

@@ -544,9 +544,7 @@ class _Scores(NamedTuple):
             known = ~np.isnan(value[:, 0])
             at, value, size = at[known], value[known], size[known]
         long = np.abs(a) * self.lengths[used, np.newaxis]
-        several = half_is_enough or len(used) > RUN_64
-        added = 3 * len(used) // TILE_COLUMNS + 13 if several else 0
-        count = HALF * (min(len(used), RUN_64) + added) + 4
+        count = sum_rounding(len(used), several=half_is_enough)
         own = np.outer(off[at], long.sum(axis=0)) + off[used] @ long
         own *= self.lengths[at, np.newaxis]
         self.value[at], self.error[at] = value, EPS * (count * size + own)
@@ -580,6 +578,12 @@ class _Scores(NamedTuple):
                 return True
             self.compute(at)
             rough[at] = False
+
+
+def sum_rounding(terms: int, several: bool = False) -> float:
+    """Return how many ε a sum of kernel values is off by, as a part of Σ |aK|: by runs and tiles."""
+    added = 3 * terms // TILE_COLUMNS + 13 if several or terms > RUN_64 else 0
+    return HALF * (min(terms, RUN_64) + added) + 4
 
 
 _U = 2.0**-24  # half of float32's ε

@@ -1,0 +1,296 @@
+"""Kernel machines whose rows live in blocks: decomposition with a working set in memory.
+
+    max  Σ tβ − ½βᵀKβ    s.t.  low ≤ β ≤ high,  Σβ = 0 if there is an intercept
+
+The working set holds all rows whose β is not 0, and begins as a sample. A round solves the problem
+of the working set by the method for rows in memory (``decomposition``), which the other rows have
+no part in. The rows whose β moved then travel to all blocks: each adds their kernel values to its
+scores and returns its worst violators, which join the working set. A round is one pass over the
+rows, and a dozen rounds usually do, as nearly all rows that end with a β are found in the first
+two.
+
+Vapnik (1982), chunking; Joachims (1998).
+"""
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin._typing import Floats, Ints
+from maxmargin.certificates.blocked import best_intercept_of
+from maxmargin.data.blocks import Block
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.blocked import joined, take_rows
+from maxmargin.problems.blocked_kernel import (
+    BlockedKernelProblem,
+    SupportDuals,
+    Terms,
+    compared,
+    costly_rows,
+)
+from maxmargin.problems.problem import Iterate, KernelProblem, Point
+from maxmargin.solvers.decomposition import Decomposition
+
+# ------------------------------------------------------------------- what blocks do
+
+
+class Violators(NamedTuple):
+    """The rows outside the working set that violate the optimality conditions most."""
+
+    most: int  # that are kept
+    violation: Floats
+    rows: Ints
+    X: Any
+    loss: Loss
+
+    def plus(self, other: "Violators") -> "Violators":
+        """Return the worst of both; of equal ones those that come first."""
+        losses = (np.concatenate(pair) for pair in zip(self.loss[:4], other.loss[:4], strict=True))
+        both = Violators(
+            self.most,
+            np.concatenate([self.violation, other.violation]),
+            np.concatenate([self.rows, other.rows]),
+            joined([self.X, other.X]),
+            Loss(*losses, self.loss.epsilon),
+        )
+        if len(both.rows) <= both.most:
+            return both
+        return both.take(worst_of(both.violation, both.most))
+
+    def take(self, at: Ints) -> "Violators":
+        """Return some of them."""
+        chosen = self.violation[at], self.rows[at], self.X[at], self.loss.take(at)
+        return Violators(self.most, *chosen)
+
+
+def worst_of(violation: Floats, most: int) -> Ints:
+    """Return where the largest numbers are, ascending; of equal ones the first are taken."""
+    return np.sort(np.argsort(-violation, kind="stable")[:most])
+
+
+class Message(NamedTuple):
+    """What all blocks are told in a round."""
+
+    terms: Terms | None  # rows whose β moved, and by how much
+    rows: Ints  # the working set
+    beta: Floats
+    b: float
+    least: float  # violation that counts
+    most: int  # violators that may join
+    fresh: bool  # whether scores begin at 0
+    precise: bool
+
+
+def update(block: Block, message: Message) -> tuple[float, Violators]:
+    """Add what moved to the scores of a leaf; return βᵀf of its rows, and its worst violators."""
+    loss, at = costly_rows(block)
+    size, f = block.end - block.begin, block["score"][block.begin : block.end]
+    if message.fresh:
+        f[:] = 0.0
+    if message.terms is not None:
+        for some, prepared, count in compared(block, at, message.terms):
+            f[some] += _dot(message.terms, prepared, count, message.precise)
+    begin, end = np.searchsorted(message.rows, [block.first, block.first + size])
+    inside = message.rows[begin:end] - block.first
+    residual = loss.target - f - message.b
+    violation = np.where(loss.high > 0, residual, 0.0)
+    np.maximum(violation, -residual, out=violation, where=loss.low < 0)
+    violation[inside] = 0.0
+    at = np.flatnonzero(violation > message.least)
+    if len(at) > message.most:
+        at = at[worst_of(violation[at], message.most)]
+    rows, X = block.first + at, block.X[block.begin + at]
+    found = Violators(message.most, violation[at], rows, X, loss.take(at))
+    return float(message.beta[begin:end] @ f[inside]), found
+
+
+def _dot(terms: Terms, prepared: Any, count: int, precise: bool) -> Floats:
+    """Return Σ aK of rows that are prepared after ``count`` others, which have coefficients."""
+    narrow = None if precise else terms.kernel.narrowed(prepared)
+    rows = prepared if narrow is None else narrow
+    weights = terms.coefficients[:, np.newaxis].astype(rows.dtype)
+    return terms.kernel.dot(rows[count:], rows[:count], weights)[:, 0]
+
+
+def merge_updates(one: Any, other: Any) -> tuple[float, Violators]:
+    """Return the sums of two runs of leaves, and the worst violators of both."""
+    return one[0] + other[0], one[1].plus(other[1])
+
+
+def sum_losses(block: Block, b: float) -> float:
+    """Return Σ ℓ(score + b) of a leaf."""
+    loss, _ = costly_rows(block)
+    return float(losses.values(loss, block["score"][block.begin : block.end] + b).sum())
+
+
+# ------------------------------------------------------------------- the working set
+
+
+class WorkingSet:
+    """Rows in memory, with their losses and duals, and the duals that the blocks know of."""
+
+    def __init__(self, problem: BlockedKernelProblem, rows: Ints, beta: Floats) -> None:
+        self.problem = problem
+        X, loss = take_rows(problem.blocks, rows)
+        costly = np.flatnonzero(loss.high > loss.low)
+        self.rows, self.X, self.loss = rows[costly], X[costly], loss.take(costly)
+        self.beta, self.known = beta[costly], np.zeros(len(costly))
+        self._stated: KernelProblem | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def duals(self) -> SupportDuals:
+        """The duals that are not 0."""
+        used = np.flatnonzero(self.beta)
+        return SupportDuals(self.rows[used], self.beta[used])
+
+    def moved(self) -> Terms | None:
+        """Return the rows whose duals moved since the blocks were told, and note that they are."""
+        change = self.beta - self.known
+        self.known, at = self.beta.copy(), np.flatnonzero(change)
+        return Terms(self.problem.kernel, self.X[at], change[at]) if len(at) else None
+
+    def solve(self, method: Decomposition) -> Iterator[float]:
+        """Solve the problem of these rows; yield the intercept after each step."""
+        if not len(self):
+            return
+        if self._stated is None:
+            self._stated = self.problem.of_rows(self.X, self.loss)
+        for iterate in method.iterates(self._stated, Point(None, 0.0, self.beta)):
+            self.beta = iterate.beta
+            yield float(iterate.b[0]) if len(iterate.b) else 0.0
+            if iterate.finished and iterate.relative_gap <= method.wanted:
+                return
+
+    def join(self, found: Violators) -> None:
+        """Take violators in."""
+        rows = np.concatenate([self.rows, found.rows])
+        order, none = np.argsort(rows), np.zeros(len(found.rows))
+        parts = zip(self.loss[:4], found.loss[:4], strict=True)
+        loss = Loss(*(np.concatenate(pair)[order] for pair in parts), found.loss.epsilon)
+        self.rows, self.X, self.loss = rows[order], joined([self.X, found.X])[order], loss
+        self.beta = np.concatenate([self.beta, none])[order]
+        self.known = np.concatenate([self.known, none])[order]
+        self._stated = None
+
+    def leave_idle(self) -> None:
+        """Let go of the rows whose duals are 0, and are known to be."""
+        used = np.flatnonzero((self.beta != 0) | (self.known != 0))
+        self.rows, self.X, self.loss = self.rows[used], self.X[used], self.loss.take(used)
+        self.beta, self.known, self._stated = self.beta[used], self.known[used], None
+
+    def capacity(self) -> int:
+        """Return how many more rows the memory holds; raise if there is none for any."""
+        memory = self.problem.memory
+        if memory is None:
+            return self.problem.blocks.n
+        more = self._rows_in(memory) - len(self)
+        if more < 1:
+            self.leave_idle()
+            more = self._rows_in(memory) - len(self)
+        if more < 1:
+            raise ValueError(
+                f"The {len(self)} support vectors found so far do not fit into {memory} bytes, a "
+                "quarter of the memory of these rows: open the source with more memory=, lower C "
+                "or gamma, or use Nystroem with LinearSVC, which keeps no rows"
+            )
+        return more
+
+    def _rows_in(self, memory: int) -> int:
+        X, n = self.X, max(1, len(self))
+        taken = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
+        return int(memory // max(8.0, taken / n + 64))
+
+
+# ------------------------------------------------------------------- the solver
+
+
+@dataclass(frozen=True)
+class BlockedDecomposition:
+    """Settings of the method."""
+
+    wanted: float = 1e-4  # relative gap
+    precise: bool = False  # kernel values in float64 throughout
+    sample: int = 2500  # rows that the working set begins with
+    sample_gap: float = 0.05  # relative gap at which the sample is solved
+    growth: float = 3.0  # by how many times its rows the working set may grow in a round
+    fewest: int = 1000  # violators that may join in any case
+    ahead: float = 0.1  # part of the gap of all rows to which the working set is solved next …
+    below: float = 0.3  # … but not below this part of the wanted one, at first
+    least: float = 0.1  # part of the wanted gap: violations (of a margin of 1) below do not count
+    closest: float = 1e-4  # part of these last two at which it gives up
+
+    def iterates(self, problem: BlockedKernelProblem, start: Point) -> Iterator[Iterate]:
+        """Yield an iterate after each round, and unfinished ones while one is being made."""
+        fit = _Fit(self, problem, start)
+        closer = 1.0
+        target = self.sample_gap if start.beta is None else self.below * self.wanted
+        while True:
+            yield from fit.solve(target)
+            found = fit.update(self.least * self.wanted * closer)
+            yield fit.best
+            if len(found.rows):
+                fit.working.join(found)
+            elif target <= self.below * self.wanted * closer:
+                if closer <= self.closest:
+                    break
+                closer *= 0.1
+            gap = self.ahead * fit.best.relative_gap
+            target = min(target, max(gap, self.below * self.wanted * closer))
+        yield replace(fit.best, converged=True)
+
+
+class _Fit:
+    """A problem on its way, and the best iterate so far."""
+
+    def __init__(
+        self, method: BlockedDecomposition, problem: BlockedKernelProblem, start: Point
+    ) -> None:
+        self.method, self.problem = method, problem
+        if start.beta is None or not len(start.beta.rows):
+            seed, n = np.random.default_rng(0), len(problem)
+            count = min(n, method.sample)
+            rows = np.arange(n) if count == n else np.unique(seed.integers(n, size=count))
+            beta = np.zeros(len(rows))
+        else:
+            rows, beta = start.beta
+        self.working = WorkingSet(problem, rows, beta)
+        self.b, self.fresh = 0.0, True
+        self.best = Iterate(np.inf, -np.inf, self.working.beta, 0.0, self.working.duals)
+        problem.blocks.renew("score")
+
+    def solve(self, gap: float) -> Generator[Iterate]:
+        """Solve the problem of the working set, yielding unfinished iterates."""
+        method = Decomposition(gap, precise=self.method.precise)
+        for b in self.working.solve(method):
+            self.b = b
+            duals = self.working.duals
+            yield replace(self.best, w=duals.values, b=b, beta=duals).unfinished()
+
+    def update(self, least: float) -> Violators:
+        """Bring all scores up to date, and the best iterate; return the worst violators."""
+        method, working, blocks = self.method, self.working, self.problem.blocks
+        allowed = max(method.fewest, int(method.growth * len(working)))
+        most, terms = min(allowed, working.capacity()), working.moved()
+        message = Message(
+            terms, working.rows, working.beta, self.b, least, most, self.fresh, method.precise
+        )
+        work = float(blocks.n) * max(1, 0 if terms is None else len(terms.coefficients))
+        norm2, found = blocks.map(
+            update, message, writes=("score",), merge=merge_updates, numbers=work
+        )
+        self.fresh = False
+        if len(self.problem.totals):
+            self.b = best_intercept_of(blocks, self.b)
+        paid = blocks.map(sum_losses, self.b, reads_rows=False, numbers=4.0 * blocks.n)
+        primal = 0.5 * norm2 + paid
+        dual, duals = losses.dual_value(working.loss, working.beta) - 0.5 * norm2, working.duals
+        if primal - dual <= self.best.primal - self.best.dual:
+            self.best = Iterate(primal, dual, duals.values, self.b, duals)
+        return found
