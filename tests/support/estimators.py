@@ -24,6 +24,7 @@ ESTIMATORS: list[BaseEstimator] = [
     mm.NuSVR(),
     mm.QuantileSVR(),
     mm.OneClassSVM(),
+    mm.PartitionedSVC(),
     mm.StructuredPerceptron(mm.structured.Multiclass(), max_epochs=5),
     mm.StructuredSVC(mm.structured.Multiclass()),
 ]

@@ -664,6 +664,44 @@ def _bayes(model: Any, sizes: Sizes) -> None:
             _triangle(model, posterior, sizes)
 
 
+def _partitioned(model: Any, sizes: Sizes) -> None:
+    """Check that each cell has a machine for rows and classes of the model, or needs none."""
+    state, machines = vars(model), model.machines_
+    require(sizes["classes"] >= 2, "there is one class only")
+    require(model.cells_.n_cells == sizes["cells"], "its partition has another number of cells")
+    require(len(machines) == sizes["cells"], f"it has {len(machines)} machines")
+    statuses = []
+    for machine, unreached in zip(machines, state["_unreached"].tolist(), strict=True):
+        if machine is None:
+            continue
+        require(type(machine).__name__ == "SVC", "the machine of a cell is no SVC")
+        require(not unreached, "a cell that was not reached has a machine")
+        require(not hasattr(machine, "origin_"), "the machine of a cell was read from a file")
+        wide = machine.n_features_in_
+        require(wide == sizes["n_features"], f"a machine is for rows of {wide} columns")
+        require(not machine.kernel_.takes_gram, "the kernel of a cell is precomputed")
+        alone = machine.decision_function_shape == "ovr"
+        require(alone, "a machine has scores of pairs")
+        known = set(model.classes_.tolist())
+        require(known.issuperset(machine.classes_.tolist()), "a machine has classes of its own")
+        statuses.append(machine.status_)
+    proved = all(each is Status.OPTIMAL for each in statuses) and not state["_unreached"].any()
+    same = proved == (model.status_ is Status.OPTIMAL)
+    require(same, "its status is not that of its machines")
+
+
+def _tree_cells(tree: Any, sizes: Sizes) -> None:
+    """Check that splits are a tree: each has one parent before it, and so has each cell."""
+    children, n = tree.children, len(tree.thresholds)
+    require(((children >= -1 - n) & (children < n)).all(), "it has children that there are not")
+    require((children > np.arange(n)[:, np.newaxis])[children >= 0].all(), "it has a cycle")
+    expected = np.setdiff1d(np.arange(-1 - n, n), [0] if n else [-1])
+    same = np.array_equal(np.sort(children.ravel()), expected)
+    require(same, "a split or a cell has no parent, or two")
+    lengths = np.linalg.norm(tree.directions, axis=1)
+    require(_close(lengths, np.ones(n), _ALIKE), "its directions are not of length 1")
+
+
 def _triangle(model: Any, posterior: Any, sizes: Sizes) -> None:
     """Check that the factor of the landmarks' matrix is one."""
     kernel, work = model.kernel_, len(posterior.landmarks) ** 2 * float(sizes["n_features"])
@@ -865,6 +903,8 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "LinearState": (_linear_state,),
     "Votes": (_votes,),
     "BayesPointClassifier": (_kernel_of_rows, _bayes),
+    "PartitionedSVC": (_partitioned,),
+    "TreeCells": (_tree_cells,),
     "KernelPCA": (_kernel_pca,),
     "ExplicitFeatures": (_explicit,),
     "Nystroem": (_kernel_of_rows, _nystroem),

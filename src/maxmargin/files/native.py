@@ -39,6 +39,7 @@ _PIECE = 1 << 24  # bytes written at a time
 _LONGEST = 600  # characters of a message of others
 _WAYS_OUT = {
     "callback": "set_params(callback=None) removes it",
+    "client": "set_params(client=None) removes it",
     "kernel": "use a kernel of mm.kernels, or keep the model with pickle",
     "kernel_": "use a kernel of mm.kernels, or keep the model with pickle",
     "model": "only the models of mm.structured can be stored; keep yours with pickle",

@@ -167,6 +167,25 @@ OURS: dict[str, str] = {
         _given_products?: float64[sv,planes]
         margin_: number >0 inf | float64[planes] >0 inf
         """,
+    # ------------------------------------------------------------ machines on cells
+    "PartitionedSVC": f"""{FIRST}{_CLASSES}{_REPORT}
+        class_weight_: float64[classes] >=0
+        cells_: TreeCells | VoronoiCells
+        n_cells_: int >0 =cells
+        cell_sizes_: int64[cells] >=0
+        machines_: list of any
+        _reach: float64[cells] >=0
+        _sole: int64[cells] >=0 <classes
+        _unreached: bool[cells]
+        """,
+    "TreeCells": """
+        directions: float64[.splits,n_features]
+        thresholds: float64[.splits]
+        children: int64[.splits,2]
+        """,
+    "VoronoiCells": """
+        centres: float64[cells,n_features]
+        """,
     # ------------------------------------------------------------ linear machines
     "LinearSVC": f"""{_LINEAR_MACHINE}{_CLASSES}
         _scheme: word ovo ovr crammer_singer

@@ -1,16 +1,16 @@
 """Which cell of a partition a row falls into, and which other cells are near.
 
 A tree of planes: split s sends x to its first child if directionₛ·x ≤ thresholdₛ, else to its
-second. A child c ≥ 0 is another split, c < 0 is the cell −1 − c. The cell that x would be in on the
-other side of one plane of its path is a neighbour, as far away as that plane (directions have
-length 1).
+second. A child c ≥ 0 is another split, c < 0 is the cell −1 − c. Directions have length 1, so a
+cell is as far from x as the furthest of the planes that x would have to cross.
 
 Centres: x belongs to the centre with the smallest offset − 2 x·centre, which is ‖x − centre‖² but
-for a term that all have in common. A centre c is as far away as the plane half-way between c and
-the centre o that x belongs to: (‖x − c‖² − ‖x − o‖²) / (2‖c − o‖).
+for a term that all have in common. The cell of c is as far away as the furthest of the planes
+half-way between c and a centre o that is nearer: (‖x − c‖² − ‖x − o‖²) / (2‖c − o‖).
 
-A row is looked at by itself, so equal rows have equal bits wherever they are. Of its neighbours
-those with the nearest planes, or centres, are kept; −1: there are no more.
+These gaps change continuously with x, across borders too. A row is looked at by itself, so equal
+rows have equal bits wherever they are. Of its neighbours those with the smallest gaps, or with the
+nearest centres, are kept; −1: there are no more.
 """
 
 from typing import Any
@@ -65,18 +65,29 @@ def _insert(cells: Any, gaps: Any, cell: int, gap: float) -> None:
 @compiled
 def tree_neighbours(X: Any, tree: Any, root: int, first: int, cells: Any, gaps: Any) -> None:
     """Find the own cell of each row, and the neighbours that are nearest."""
+    nodes = np.empty(tree.thresholds.shape[0] + 1, np.int64)  # sides that are not visited yet,
+    beyond = np.empty(tree.thresholds.shape[0] + 1)  # and how far away they are
     for k in range(cells.shape[0]):
         cells[k, :] = -1
         gaps[k, :] = np.inf
-        node = root
-        while node >= 0:
-            side = _side(X, first + k, tree, node)
-            beyond = 1 if side > 0.0 else 0
-            if abs(side) < gaps[k, -1]:
-                other = _descend(X, first + k, tree, tree.children[node, 1 - beyond])
-                _insert(cells[k], gaps[k], other, abs(side))
-            node = tree.children[node, beyond]
-        cells[k, 0], gaps[k, 0] = -1 - node, 0.0
+        nodes[0], beyond[0], waiting = root, 0.0, 1
+        while waiting > 0:
+            waiting -= 1
+            node, gap = nodes[waiting], beyond[waiting]
+            if not gap < gaps[k, -1]:
+                continue
+            while node >= 0:
+                side = _side(X, first + k, tree, node)
+                own = 1 if side > 0.0 else 0
+                if max(gap, abs(side)) < gaps[k, -1]:
+                    nodes[waiting] = tree.children[node, 1 - own]
+                    beyond[waiting] = max(gap, abs(side))
+                    waiting += 1
+                node = tree.children[node, own]
+            if cells[k, 0] < 0:  # the first that is reached crosses nothing
+                cells[k, 0], gaps[k, 0] = -1 - node, 0.0
+            else:
+                _insert(cells[k], gaps[k], -1 - node, gap)
 
 
 @compiled
@@ -87,7 +98,7 @@ def nearest_centres(
 
     ``columns`` are the centres once more, one in each column.
     """
-    count, width = centres.shape
+    count = len(centres)
     distances = np.empty(count)
     for k in range(cells.shape[0]):
         cells[k, :] = -1
@@ -103,9 +114,18 @@ def nearest_centres(
         for c in range(count):
             if c != own:
                 _insert(cells[k], gaps[k], c, distances[c] - distances[own])
-        for at in range(1, cells.shape[1]):
-            if cells[k, at] >= 0:
-                apart = 0.0
-                for j in range(width):
-                    apart += (centres[cells[k, at], j] - centres[own, j]) ** 2
-                gaps[k, at] /= 2.0 * max(np.sqrt(apart), _TINY)
+        _measure_borders(centres, distances, cells[k], gaps[k])
+
+
+@compiled
+def _measure_borders(centres: Any, distances: Any, cells: Any, gaps: Any) -> None:
+    for at in range(1, cells.shape[0]):
+        cell = cells[at]
+        if cell >= 0:
+            gaps[at] = 0.0
+            for nearer in range(at):
+                other, apart = cells[nearer], 0.0
+                for j in range(centres.shape[1]):
+                    apart += (centres[cell, j] - centres[other, j]) ** 2
+                gap = (distances[cell] - distances[other]) / (2.0 * max(np.sqrt(apart), _TINY))
+                gaps[at] = max(gaps[at], gap)

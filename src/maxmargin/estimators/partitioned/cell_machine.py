@@ -21,7 +21,7 @@ from maxmargin.kernels.names import NAMED_DEFAULTS
 from maxmargin.problems.gram import Gram
 from maxmargin.solvers.decomposition import OnMatrix, Workspace
 
-_ROUGH = 1e-2  # relative duality gap that is enough to compare settings
+_ROUGH = 1e-3  # relative duality gap that is enough to compare settings
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def _in_blocks(
 ) -> Neighbours:
     """Call ``find(first row, cells, gaps)`` for blocks of rows, in several threads."""
     n = X.shape[0]
-    found = Neighbours(np.empty((n, 1 + count), np.int64), np.empty((n, 1 + count)))
+    found = Neighbours(np.empty((n, 1 + count), np.int64), np.zeros((n, 1 + count)))
     step = int(max(64, _WORK / max(per_row, 1.0)))
     blocks = deque(slice(first, first + step) for first in range(0, n, step))
     share_work(
@@ -190,9 +190,7 @@ class _Growing:
         return direction, threshold, values <= threshold
 
     def _sample(self, rows: Ints) -> Ints:
-        if len(rows) > _SAMPLE:
-            rows = rows[np.argpartition(self.marks[rows], _SAMPLE)[:_SAMPLE]]
-        return rows[np.argsort(self.marks[rows], kind="stable")]
+        return _spaced(rows[np.argsort(self.marks[rows], kind="stable")], _SAMPLE)
 
 
 def spread_direction(X: Any) -> Floats:
@@ -244,10 +242,9 @@ class VoronoiCells:
         if parts < 2:
             return cls(np.zeros((1, X.shape[1])))
         order = np.argsort(shuffle_marks(mark_rows(X), seed), kind="stable")
-        sample = X[np.sort(order[: max(_SAMPLE, _PER_CENTRE * parts)])]
-        sample = sample[np.argsort(shuffle_marks(mark_rows(sample), seed), kind="stable")]
+        sample = X[_spaced(order, max(_SAMPLE, _PER_CENTRE * parts))]
         target = size * sample.shape[0] / n
-        cells = cls(_dense(sample[: min(parts, sample.shape[0])]))
+        cells = cls(_distinct(_dense(sample[_spaced(np.arange(sample.shape[0]), parts)])))
         for last in (*[False] * (_ROUNDS - 1), True):
             changed = cells._improved(sample, target, threads, last)
             if changed is None:
@@ -272,14 +269,12 @@ class VoronoiCells:
         centres = []
         for rows, drop, split in zip(by_cell, small, large & (not last), strict=True):
             if split:
-                wanted = min(len(rows), math.ceil(len(rows) / target))
-                centres.append(_dense(sample[rows[:wanted]]))
+                centres.append(_dense(sample[_spaced(rows, math.ceil(len(rows) / target))]))
             elif not drop:
                 mean = np.asarray(sample[rows].mean(axis=0), dtype=np.float64)
                 centres.append(mean.reshape(1, -1))
         centres = centres or [self.centres[[int(np.argmax(counts))]]]
-        found = np.concatenate(centres)
-        return VoronoiCells(found[np.sort(np.unique(found, axis=0, return_index=True)[1])])
+        return VoronoiCells(_distinct(np.concatenate(centres)))
 
     def neighbours(self, X: Any, count: int, threads: int | None = None) -> Neighbours:
         """Return the own cell of each row, and up to ``count`` others that are near."""
@@ -294,6 +289,17 @@ class VoronoiCells:
                 rows, moved, columns, offsets, first, cells, gaps
             ),
         )  # fmt: skip
+
+
+def _spaced(rows: Ints, count: int) -> Ints:
+    """Return some of the rows at even distances: of equal rows, which stand together, not all."""
+    if len(rows) <= count:
+        return rows
+    return np.asarray(rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)])
+
+
+def _distinct(centres: Floats) -> Floats:
+    return np.asarray(centres[np.sort(np.unique(centres, axis=0, return_index=True)[1])])
 
 
 def shuffle_marks(marks: Marks, seed: int) -> Marks:

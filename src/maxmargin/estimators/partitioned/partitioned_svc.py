@@ -22,6 +22,7 @@ from maxmargin.certificates import Certificate, together
 from maxmargin.certificates.certificate import unproved
 from maxmargin.data.row_source import RowSource
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
+from maxmargin.estimators.machine import Solved
 from maxmargin.estimators.partitioned.cell_machine import (
     Candidates,
     CellTask,
@@ -57,7 +58,7 @@ from maxmargin.validation.parameters import (
     check_threads,
 )
 
-_NEIGHBOURS = 4  # other cells that a row may be near to
+_NEIGHBOURS = 5  # other cells that a row may be near to
 _ROWS_AT_A_TIME = 1 << 17  # in a prediction
 _PER_FUTURE = 8  # cells that a worker of a cluster trains at a time
 _FUTURES_AT_A_TIME = 64  # whose rows are on their way
@@ -88,11 +89,11 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
     size : int, default=2000
         Rows in a cell, ≥ 2: no more than this in a tree unless rows are equal, about this around
         centres. The larger, the fewer borders, and the longer the fit: about in proportion.
-    overlap : float, default=0.2
+    overlap : float, default=0.5
         Each cell is also trained on this times as many rows as it has, ≥ 0: those outside that are
         nearest to it. If a row to be classified is as near to another cell, that cell's score
-        counts too, less and less with the distance: so scores have no jumps at borders. 0: hard
-        borders.
+        counts too, less and less with the distance: so scores jump little at borders, and more
+        rows are right. 0: hard borders.
     C : float or list of float, default=1.0
         Cost of slack, > 0. Of several, each cell chooses one by cross-validation.
     kernel : str, Kernel or callable, default="rbf"
@@ -175,7 +176,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
         *,
         cells: str = "tree",
         size: int = 2000,
-        overlap: float = 0.2,
+        overlap: float = 0.5,
         C: Any = 1.0,
         kernel: Any = "rbf",
         degree: int = 3,
@@ -253,7 +254,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
         self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
         if isinstance(X, RowSource):
             X, y, sample_weight = _read_source(X, y, sample_weight)
-        training = self._check_training(X, y, sample_weight)
+        training = self._training(X, y, sample_weight, reset=True)
         seed = 0 if self.random_state is None else int(generator(self.random_state).integers(2**31))
         threads = count_threads(self.n_jobs) or usual_threads()
         partition = _PARTITIONS[self.cells].find(training.X, int(self.size), seed, threads)
@@ -263,7 +264,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
         self._keep_cells(partition, cells)
         candidates = Candidates(_several(self.C), _several(self.gamma), int(self.folds), seed)
         trained = self._train(training, cells, candidates, counting, threads)
-        return self._adopt(training, cells, trained)
+        return self._adopt(trained)
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
@@ -315,18 +316,21 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
     def _neighbours(self) -> int:
         return _NEIGHBOURS if self.overlap else 0
 
-    def _check_training(self, X: Any, y: Any, sample_weight: Any) -> "_Training":
-        X = check_rows(self, X, reset=True)
+    def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> "_Training":
+        """Check the data, and leave out rows without weight."""
+        X = check_rows(self, X, reset=reset)
         refuse_overflow(self, X, largest_squared_norm(X))
         labels, weight, factors = check_classification(
-            self, y, X.shape[0], sample_weight, reset=True
+            self, y, X.shape[0], sample_weight, reset=reset
         )
-        self.class_weight_ = factors
-        given = sample_weight is not None
+        if reset:
+            self.class_weight_ = factors
+        kept = np.arange(X.shape[0])
         if not weight.all():
-            present = np.flatnonzero(weight)
-            X, labels, weight = X[present], labels[present], weight[present]
-        return _Training(X, labels, weight if given else None, factors, self.classes_)
+            kept = np.flatnonzero(weight)
+            X, labels, weight = X[kept], labels[kept], weight[kept]
+        given = None if sample_weight is None else weight
+        return _Training(X, labels, given, self.class_weight_, self.classes_, kept)
 
     # ------------------------------------------------------------ training
 
@@ -367,7 +371,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
         self.cells_, self.n_cells_ = partition, partition.n_cells
         self.cell_sizes_, self._reach = cells.counts.astype(np.int64), cells.reach
 
-    def _adopt(self, training: "_Training", cells: CellRows, trained: "list[_Trained]") -> Self:
+    def _adopt(self, trained: "list[_Trained]") -> Self:
         self.machines_ = [each.machine for each in trained]
         self._sole = np.array([each.label for each in trained], dtype=np.int64)
         self._unreached = np.array([each.status is not None for each in trained])
@@ -420,6 +424,28 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
             "on all rows"
         )
         return replace(whole, caveat=f"{whole.caveat}; {what}" if whole.caveat else what)
+
+    def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
+        """Return the problems of all cells that were solved, and their machines as solutions."""
+        check_is_fitted(self)
+        training = self._training(X, y, sample_weight, reset=False)
+        near = self.cells_.neighbours(training.X, self._neighbours(), count_threads(self.n_jobs))
+        cells = gather_rows(near, self.n_cells_, float(self.overlap))
+        if not np.array_equal(cells.counts, self.cell_sizes_):
+            raise ValueError(
+                "These are not the rows that this PartitionedSVC was fitted to: its cells have "
+                "other numbers of them. certify needs the training rows, all of them, and their "
+                "weights."
+            )
+        found = []
+        for rows, machine in zip(cells.rows, self.machines_, strict=True):
+            if machine is not None:
+                task = training.task(rows, machine)
+                for problem, point, own in machine.solution(task.X, task.y, task.weight):
+                    found.append(Solved(problem, point, training.kept[rows[own]]))
+        if not found:
+            raise ValueError("No cell has a machine, as each has rows of one class.")
+        return found
 
     # ------------------------------------------------------------ prediction
 
@@ -543,6 +569,7 @@ class _Training:
     weight: Floats | None
     factors: Floats
     classes: npt.NDArray[Any]
+    kept: Ints  # their numbers among the rows given
 
     def _totals(self, rows: Ints) -> Floats:
         """Return the weight of each class."""

@@ -1,0 +1,112 @@
+"""Cells: every row is in one, sizes are about as asked for, and neighbours are where they say."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxmargin.estimators.partitioned.cells import (
+    Neighbours,
+    TreeCells,
+    VoronoiCells,
+    gather_rows,
+    spread_direction,
+)
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(3000, 4)) * [3.0, 1.0, 0.5, 0.2] + [10.0, 0.0, -5.0, 0.0]
+KINDS = [TreeCells, VoronoiCells]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [X, X.astype(np.float32), sp.csr_array(np.round(X))], ids=type)
+def test_cells_have_about_as_many_rows_as_asked_for(kind: Any, rows: Any) -> None:
+    found = kind.find(rows, 250)
+    own = found.neighbours(rows, 0).cells[:, 0]
+    counts = np.bincount(own, minlength=found.n_cells)
+    assert len(counts) == found.n_cells > 8
+    assert counts.min() > 0
+    assert counts.max() <= (250 if kind is TreeCells and not sp.issparse(rows) else 600)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_order_nor_blocks_nor_threads_nor_storage_change_cells(kind: Any) -> None:
+    rows = np.round(X, 2)
+    order = RNG.permutation(len(rows))
+    one, other = kind.find(rows, 200), kind.find(rows[order], 200)
+    assert all(
+        np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values(), strict=True)
+    )
+    own = one.neighbours(rows, 0, 1).cells[:, 0]
+    assert np.array_equal(one.neighbours(rows[order], 0, 2).cells[:, 0], own[order])
+    assert np.array_equal(one.neighbours(sp.csr_array(rows), 0).cells[:, 0], own)
+    assert np.array_equal(
+        np.concatenate([one.neighbours(rows[i : i + 7], 3).cells for i in range(0, 70, 7)])[:, 0],
+        own[:70],
+    )
+
+
+def test_the_own_centre_is_the_nearest_one_and_gaps_are_distances_to_borders() -> None:
+    found = VoronoiCells.find(X, 300, seed=5)
+    near = found.neighbours(X, 3)
+    distances = np.linalg.norm(X[:, np.newaxis] - found.centres, axis=2)
+    assert np.array_equal(near.cells, np.argsort(distances, axis=1)[:, :4])
+
+    def to_plane(own: Any, other: Any) -> Any:
+        apart = np.linalg.norm(own - other, axis=1)
+        squares = ((X - other) ** 2).sum(axis=1) - ((X - own) ** 2).sum(axis=1)
+        return squares / (2 * apart)
+
+    for k in (1, 2, 3):
+        other = found.centres[near.cells[:, k]]
+        planes = [to_plane(found.centres[near.cells[:, j]], other) for j in range(k)]
+        assert np.allclose(near.gaps[:, k], np.max(planes, axis=0), atol=1e-9)
+
+
+def test_a_cell_of_a_tree_is_as_far_as_the_furthest_plane_to_be_crossed() -> None:
+    found = TreeCells.find(X, 300)
+    sides = X @ found.directions.T - found.thresholds
+    gaps = np.full((len(X), found.n_cells), np.nan)
+
+    def visit(node: int, gap: Any) -> None:
+        if node < 0:
+            gaps[:, -1 - node] = gap
+            return
+        visit(found.children[node, 0], np.maximum(gap, sides[:, node]))
+        visit(found.children[node, 1], np.maximum(gap, -sides[:, node]))
+
+    visit(0, np.zeros(len(X)))
+    near = found.neighbours(X, 4)
+    assert np.allclose(near.gaps, np.sort(gaps, axis=1)[:, :5], atol=1e-12)
+    assert np.allclose(np.take_along_axis(gaps, near.cells, axis=1), near.gaps, atol=1e-12)
+
+
+def test_equal_rows_stay_together() -> None:
+    few = np.repeat(np.arange(6.0).reshape(3, 2), 100, axis=0)
+    for kind in KINDS:
+        found = kind.find(few, 20)
+        assert found.n_cells == 3
+        assert len({tuple(x) for x in np.column_stack([few, found.neighbours(few, 0).cells])}) == 3
+    assert TreeCells.find(np.ones((50, 2)), 10).n_cells == 1
+    assert VoronoiCells.find(np.ones((50, 2)), 10).n_cells == 1
+
+
+def test_the_direction_is_that_of_the_largest_spread() -> None:
+    turn = np.linalg.qr(RNG.normal(size=(4, 4)))[0]
+    rows = (RNG.normal(size=(500, 4)) * [5.0, 1.0, 1.0, 0.5]) @ turn.T + 100
+    assert abs(spread_direction(rows) @ turn[:, 0]) > 0.99
+    assert abs(spread_direction(sp.csr_array(rows)) @ turn[:, 0]) > 0.99
+    assert np.isfinite(spread_direction(np.zeros((3, 2)))).all()
+
+
+def test_overlap_takes_the_nearest_rows_outside() -> None:
+    cells = np.array([[0, 1], [0, 1], [0, -1], [1, 0], [1, 0], [1, 0]])
+    gaps = np.array([[0, 3.0], [0, 1.0], [0, np.inf], [0, 0.5], [0, 2.0], [0, 1.0]])
+    found = gather_rows(Neighbours(cells, gaps), 2, 0.5)
+    assert [rows.tolist() for rows in found.rows] == [[0, 1, 2, 3, 5], [0, 1, 3, 4, 5]]
+    assert found.counts.tolist() == [3, 3]
+    assert found.reach.tolist() == [1.0, 3.0]
+    alone = gather_rows(Neighbours(cells, gaps), 2, 0.0)
+    assert [rows.tolist() for rows in alone.rows] == [[0, 1, 2], [3, 4, 5]]
+    assert not alone.reach.any()
