@@ -14,6 +14,7 @@ from maxmargin.cli.inputs import (
 )
 from maxmargin.cli.models import DETECTORS, find_task, make_machine, model_options
 from maxmargin.cli.output import Exit, Output, command
+from maxmargin.cli.stream import fit_stream, stream_options, take_stream_options
 from maxmargin.cli.training import (
     certificate_of,
     certificate_to_json,
@@ -69,6 +70,7 @@ saved           iris.mmg
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Hold back this part of the rows, and score the model on it. Default: none.",
 )
+@stream_options
 def fit(
     output: Output,
     data: str,
@@ -94,10 +96,24 @@ def fit(
 
     --model auto takes what the diagnosis of the data recommends.
 
+    --stream learns from rows as they come: from standard input, or with --follow from a file that
+    grows.
+
     Ctrl-C stops the fit, and the best model reached so far is saved; a second Ctrl-C aborts.
     """
+    streaming = take_stream_options(options)
     saved_as = choose_path(path, data)
     refuse_to_replace(saved_as, force)
+    if streaming is not None:
+        if test_fraction is not None:
+            raise click.UsageError(
+                "--test is not for --stream: all rows are predicted, then learnt."
+            )
+        reading = {"label": label, "task": task, "zero_based": zero_based}
+        reading["data_format"] = data_format
+        return fit_stream(
+            output, data, saved_as, streaming, reading, model=model, scale=scale, options=options
+        )
     dataset = read_data(
         data, label=label, task=find_task(model, task), zero_based=zero_based,
         data_format=data_format,

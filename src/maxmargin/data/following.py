@@ -11,7 +11,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ _POLL = 0.1  # seconds between two looks at a file that does not grow
 _LONGEST = 1 << 28  # bytes of a line, or of a cell in quotation marks
 _OPEN_QUOTE = 1 << 23  # bytes after which a quotation mark is not waited for any longer
 _MANY_PARTS = 64
+_ROWS_AT_ONCE = 1 << 13
 _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd")
 
 
@@ -293,7 +294,7 @@ class _LinesOfText:
 
     def __init__(self, incoming: _Incoming, *, quotes: bool) -> None:
         self.name, self._incoming, self.quotes = incoming.name, incoming, quotes
-        self._runs = self._cut(decode(self._bytes(), self.name).chunks)
+        self._runs = self._read()
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -305,13 +306,16 @@ class _LinesOfText:
         """Give lines once more."""
         self._runs = chain([lines], self._runs) if lines else self._runs
 
-    def _bytes(self) -> Iterator[bytes]:
+    def _read(self) -> Iterator[bytes]:
         chunks = self._incoming.chunks()
         first = next(chunks, b"")
+        if not first and not self._incoming.ended:
+            return  # it was stopped, or waited in vain
         if first.startswith(_PACKED):
             raise _packed(self.name)
         refuse_foreign(DataSource(self.name, self._incoming.extension, iter(()), first))
-        yield from chain([first] if first else [], chunks)
+        whole = chain([first] if first else [], chunks)
+        yield from self._cut(decode(whole, self.name).chunks)
 
     def _cut(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         rest = b""
@@ -350,6 +354,8 @@ def _judge_head(text: _LinesOfText, extension: str, head: int, asked: tuple[Any,
         lines += run
         if lines.count(b"\n") >= head:
             break
+    if not lines:
+        raise DataFileError(f"{text.name}: the stream ended before its first line was complete")
     text.put_back(lines)
     seen = _first_lines(lines, head)
     content = seen.decode()
@@ -402,27 +408,63 @@ def _labels(found: Svmlight, layout: Layout) -> Any:
 
 def _read_svmlight(text: _LinesOfText, layout: Layout) -> Iterator[RowBlock]:
     parser = SvmlightLines(text.name, n_features=layout.n_features, zero_based=layout.zero_based)
-    for lines in text:
+
+    def parse(lines: bytes) -> list[RowBlock]:
         found = parser.parse(lines)
-        if len(found.y):
-            yield RowBlock(found.X, _labels(found, layout), found.numbers)
+        return [RowBlock(found.X, _labels(found, layout), found.numbers)] if len(found.y) else []
+
+    for run in text:
+        yield from _up_to_wrong(parse, run)
 
 
 def _read_table(
     text: _LinesOfText, source: DataSource, layout: Layout, rows: int
 ) -> Iterator[RowBlock]:
-    first = b""
+    first, end = b"", 0
     for run in text:
         first += run
-        written = [line for line in first.splitlines() if line.strip()]
-        if len(written) > 1 and not written[-1].startswith(b"#"):
+        if end := _end_of_first_row(first):
             break
     if not first:
         return
-    table = TableRows(first, source, layout, max(rows, 1 << 13))
+    text.put_back(first[end:] if end else b"")
+    table = TableRows(first[: end or None], source, layout, max(rows, _ROWS_AT_ONCE))
     yield from table.first()
     for run in text:
-        yield from table.read(run)
+        yield from _up_to_wrong(table.read, run)
+
+
+def _end_of_first_row(text: bytes) -> int:
+    """Return where the second line ends that is not blank, nor a comment; 0 if it is not there.
+
+    The first may be a header. What comes later is not looked at, so that columns are found in the
+    same way however many lines there are already.
+    """
+    begin = written = 0
+    for end in _line_ends(text):
+        line = text[begin:end].strip()
+        begin = end + 1
+        written += bool(line)
+        closed = text.count(b'"', 0, end) % 2 == 0
+        if written > 1 and line and not line.startswith(b"#") and closed:
+            return begin
+    return 0
+
+
+def _up_to_wrong(parse: Callable[[bytes], list[RowBlock]], lines: bytes) -> Iterator[RowBlock]:
+    """Iterate over the rows of lines; those before a wrong one are given before it is refused."""
+    try:
+        found = parse(lines)
+    except DataFileError:
+        middle = lines.find(b"\n", len(lines) // 2, -1) + 1 or lines.rfind(b"\n", 0, -1) + 1
+        middle = _before_open_quote(lines, middle)
+        if not middle:
+            raise
+    else:
+        yield from found
+        return
+    yield from _up_to_wrong(parse, lines[:middle])
+    yield from _up_to_wrong(parse, lines[middle:])
 
 
 def _cut(parts: Iterator[RowBlock], rows: int) -> Iterator[RowBlock]:

@@ -521,10 +521,11 @@ class TableRows:
         """Iterate over the rows of the first lines."""
         return self._blocks(_split_text(self._first, self._wanted))
 
-    def read(self, lines: bytes) -> Iterator[RowBlock]:
-        """Iterate over the rows of the next lines."""
-        before, self._line = self._line, self._line + count_lines(lines)
-        return self._blocks(self._split(lines, before))
+    def read(self, lines: bytes) -> list[RowBlock]:
+        """Return the rows of the next lines; if one is wrong, they are the next ones still."""
+        found = list(self._blocks(self._split(lines, self._line)))
+        self._line += count_lines(lines)
+        return found
 
     def _split(self, lines: bytes, before: int) -> Iterator[_Part]:
         body = self._body

@@ -1,4 +1,4 @@
-"""Which parameters: paths along C, searches over grids, criteria from one fit."""
+"""Which parameters: paths along C, searches over grids, criteria from one fit, and streams."""
 
 from maxmargin.model_selection.compare_gp import compare_gp as compare_gp
 from maxmargin.model_selection.criteria.bounds import span_estimate as span_estimate
@@ -10,4 +10,6 @@ from maxmargin.model_selection.path.regularization_path import (
     regularization_path as regularization_path,
 )
 from maxmargin.model_selection.path.result import RegularizationPath as RegularizationPath
+from maxmargin.model_selection.prequential import Prequential as Prequential
+from maxmargin.model_selection.prequential import prequential as prequential
 from maxmargin.model_selection.search.search_cv import SVCSearchCV as SVCSearchCV

@@ -10,7 +10,7 @@ import math
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -185,7 +185,8 @@ def _check_counts(window: int, every: int) -> None:
 # ------------------------------------------------------------------- blocks
 
 
-class _StreamBlock(NamedTuple):
+@dataclass(frozen=True)
+class _StreamBlock:
     """A block of a stream."""
 
     X: Any
@@ -199,8 +200,8 @@ class _StreamBlock(NamedTuple):
     def after(self, rows: int) -> "_StreamBlock":
         """Return the block without its first rows."""
         X = self.X.iloc[rows:] if hasattr(self.X, "iloc") else self.X[rows:]
-        rest = (None if part is None else part[rows:] for part in self[1:])
-        return _StreamBlock(X, *rest)
+        rest = (self.y, self.weight, self.numbers)
+        return _StreamBlock(X, *(None if part is None else part[rows:] for part in rest))
 
 
 def _as_rows(item: Any) -> _StreamBlock:
@@ -290,7 +291,7 @@ class _Streamed:
             if not _is_fitted(step):
                 step.fit(X, rows.y)
             X = step.transform(X)
-        return rows._replace(X=X)
+        return replace(rows, X=X)
 
     def losses(self, rows: _StreamBlock) -> Floats | None:
         """Return what each prediction costs; None if the model cannot predict yet."""
@@ -356,13 +357,19 @@ class _Place(NamedTuple):
         number = "" if self.rows.numbers is None else f" (line {self.rows.numbers[row]})"
         return f"Row {self.before + row + 1:,} of the stream{number}"
 
+    def refuse_infinite(self, X: Any) -> None:
+        """Raise if a row has what is no finite number, with its place; sparse rows have none."""
+        if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+            return
+        strange = ~np.isfinite(X)
+        if strange.any():
+            row, column = (int(k) for k in np.argwhere(strange)[0])
+            raise ValueError(
+                f"{self.of(row)}: column {column + 1} of X is {X[row, column]}, which cannot be "
+                "learnt from: leave such rows out, or put a fitted imputer before the model."
+            )
+
     def __str__(self) -> str:
-        """Return the place of a row that is not finite, or of the block."""
-        values = self.rows.X
-        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-            strange = ~np.isfinite(values).all(axis=1)
-            if strange.any():
-                return self.of(int(np.argmax(strange)))
         if len(self.rows) == 1:
             return self.of(0)
         numbers, last = self.rows.numbers, self.before + len(self.rows)
@@ -423,7 +430,7 @@ class _Counts:
 def _score(loss: float, weight: float, metric: str) -> float:
     if weight == 0:
         return math.nan
-    return 1 - loss / weight if metric == ACCURACY else loss / weight
+    return (weight - loss) / weight if metric == ACCURACY else loss / weight
 
 
 class _StreamRun:
@@ -451,6 +458,7 @@ class _StreamRun:
         try:
             self._learner.check(rows, place)
             prepared = self._learner.prepare(rows)
+            place.refuse_infinite(prepared.X)
             losses = self._learner.losses(prepared)
             self._whole = False
             self._learner.learn(prepared)
