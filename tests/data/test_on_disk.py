@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import clock
+from maxmargin import clock, data
 from maxmargin.atomic_write import write_atomically
 from maxmargin.data import on_disk
 from maxmargin.data.blocks import Block, RowsInMemory, join
@@ -396,6 +396,27 @@ def test_many_classes_have_their_numbers() -> None:
     assert found.dtype == np.int64
 
 
+@pytest.mark.parametrize("memory", [SMALL, None])
+def test_sources_of_all_kinds_give_the_bits_of_memory(tmp_path: Path, memory: int | None) -> None:
+    X, y = rows_of("float64"), labels_of()
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    chunks = [(X[i : i + 700], y[i : i + 700]) for i in range(0, N, 700)]
+    w = np.random.default_rng(1).standard_normal(D)
+    expected = RowsInMemory(X).map(dot, w, writes=("scores",))
+    for source in (
+        data.open(X, y, rows=999, memory=memory),
+        data.open(tmp_path / "X.npy", tmp_path / "y.npy", rows=1001, memory=memory),
+        data.open(lambda: iter(chunks), memory=memory),
+    ):
+        rows = RowsOnDisk(source, survey(source))
+        for _ in range(2):
+            found = rows.map(dot, w, writes=("scores",))
+            assert found[0] == expected[0]
+            np.testing.assert_array_equal(found[1], expected[1])
+        np.testing.assert_array_equal(rows.vector("labels").whole(), np.searchsorted([-3, 2, 9], y))
+
+
 # ------------------------------------------------------------------- vectors
 
 
@@ -485,6 +506,18 @@ def test_vectors_are_restored_whatever_the_blocks(tmp_path: Path) -> None:
             expected = rows.vector(name).whole()
             np.testing.assert_array_equal(later.vector(name).whole(), expected)
             assert later.vector(name).whole().dtype == expected.dtype
+        later.save(tmp_path / "saved", ("scores",), {"step": 4})
+        rows.save(tmp_path / "saved", ("scores", "flags"), {"w": w, "step": 3})
+    left = later.saved_state(tmp_path / "saved")
+    assert left is not None
+    assert int(left["step"]) == 3
+    assert later.saved_state(tmp_path / "none") is None
+    listed = json.loads((tmp_path / "saved" / "vectors.json").read_text())
+    for slot in (0, 1):  # files of blocks that there are no more are gone
+        here = list((tmp_path / "saved" / f"vectors-{slot}").glob("block-*"))
+        assert len(here) == (
+            len(listed["blocks"]) if slot == listed["slot"] else len(later.edges) - 1
+        )
 
 
 def test_a_set_that_was_not_finished_leaves_the_one_before(
@@ -631,6 +664,30 @@ def test_a_time_limit_ends_reading_too() -> None:
         rows.map(extent, merge=join)
     assert asked.is_set()
     assert only_this_thread()
+
+
+def test_ctrl_c_ends_a_pass_that_waits_for_rows() -> None:
+    rows = opened("float64", 7)
+    read = rows.source.load
+
+    def interrupting(part: int) -> Part:
+        if part == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+            while True:
+                clock.check()
+        found: Part = read(part)
+        return found
+
+    rows.source.load = interrupting
+    with pytest.raises(KeyboardInterrupt):
+        rows.map(extent, merge=join)
+    assert only_this_thread()
+
+
+def test_a_survey_of_other_parts_is_refused() -> None:
+    rows = opened("float64", 7)
+    with pytest.raises(ValueError, match="knows 7 parts, but the source has 3"):
+        RowsOnDisk(Cut(rows_of("float64"), labels_of(), parts=3), rows.survey)
 
 
 def test_closing_lets_go_of_rows() -> None:

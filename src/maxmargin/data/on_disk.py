@@ -30,7 +30,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import clock, loops
-from maxmargin._typing import Ints
+from maxmargin._typing import Floats, Ints
 from maxmargin.atomic_write import write_atomically
 from maxmargin.data.blocks import Block, Merge, Step, Tree, add, cut_leaves
 from maxmargin.data.read_ahead import read_ahead
@@ -213,6 +213,10 @@ class RowsOnDisk:
 
     # Vectors.
 
+    def first_row(self) -> Floats:
+        """Return the first row, in float64."""
+        return self.survey.first_row
+
     def renew(self, *names: str) -> None:
         """Let the next step that writes these vectors write to new ones: the old ones are kept."""
         for name in names:
@@ -272,6 +276,15 @@ class RowsOnDisk:
         made = {"slot": slot, "rows": self.n, "names": list(names), "blocks": files}
         text = json.dumps(made, indent=1)
         write_atomically(folder / _SET, lambda draft: draft.write_text(text, encoding="utf-8"))
+        for old in set(there.glob("block-*.npz")) - {there / name for name, _, _ in files}:
+            old.unlink(missing_ok=True)  # of smaller blocks
+
+    def saved_state(self, folder: str | os.PathLike[str]) -> dict[str, Any] | None:
+        """Return the state that ``save`` wrote last with its vectors; None if there is none."""
+        found = _complete_set(Path(folder))
+        if found is None:
+            return None
+        return _read_arrays(Path(folder) / f"vectors-{found['slot']}" / "state.npz")
 
     def restore(self, folder: str | os.PathLike[str]) -> dict[str, Any]:
         """Set vectors to what ``save`` wrote last, and return the state that belongs to them.
@@ -402,6 +415,11 @@ class _ReadRows:
     """Blocks of rows from the parts of a source, with labels and weights. Views share it."""
 
     def __init__(self, source: Any, survey: Survey, regression: bool) -> None:
+        if len(source) != len(survey.rows):
+            raise ValueError(
+                f"The survey knows {len(survey.rows)} parts, but the source has {len(source)}: it "
+                "must be a survey of the same source."
+            )
         self.source, self.survey, self.regression = source, survey, regression
         self.starts = np.concatenate([[0], np.cumsum(survey.rows)])  # of parts
         self.leaves = cut_leaves(survey.n, survey.d, float(survey.size))
