@@ -21,6 +21,7 @@ BENCHMARKS = {
     "path": "benchmarks.suite.path:run",
     "refit": "benchmarks.suite.refit:run",
     "kpca": "benchmarks.suite.kpca:run",
+    "partitioned": "benchmarks.suite.partitioned:run",
     "perceptron": "benchmarks.suite.perceptron:run",
     "startup": "benchmarks.suite.startup:run",
     "reading": "benchmarks.suite.reading:run",

@@ -16,7 +16,7 @@ from maxmargin.estimators.partitioned.cells import (
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(3000, 4)) * [3.0, 1.0, 0.5, 0.2] + [10.0, 0.0, -5.0, 0.0]
-KINDS = [TreeCells, VoronoiCells]
+KINDS: list[Any] = [TreeCells, VoronoiCells]
 
 
 @pytest.mark.parametrize("kind", KINDS)

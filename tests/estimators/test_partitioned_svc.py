@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import maxmargin as mm
+from maxmargin.estimators.partitioned import cell_machine, partitioned_svc
 from maxmargin.estimators.partitioned.cell_machine import (
     Candidates,
     CellTask,
@@ -35,7 +36,7 @@ NEW = RNG.normal(size=(500, 3))
 @pytest.mark.parametrize("cells", ["tree", "voronoi"])
 def test_one_cell_is_svc(cells: str, rows: Any, y: Any) -> None:
     weight = RNG.integers(0, 3, len(y)) + 0.5
-    given = {"C": 3.0, "class_weight": "balanced"}
+    given: dict[str, Any] = {"C": 3.0, "class_weight": "balanced"}
     model = mm.PartitionedSVC(cells=cells, **given).fit(rows, y, weight)
     whole = mm.SVC(**given).fit(rows, y, weight)
     assert model.n_cells_ == 1
@@ -54,7 +55,7 @@ def test_each_cell_is_solved_and_the_sum_says_what_it_is_about(cells: str) -> No
     total = model.certificate_
     assert total.primal == pytest.approx(sum(each.primal for each in model.certificates_))
     assert "not about one machine on all rows" in str(total)
-    again = mm.certify(model, X, Y)
+    again: Any = mm.certify(model, X, Y)
     assert again.primal == pytest.approx(total.primal, rel=1e-4)
     assert again.holds(1.1e-4)
     with pytest.raises(ValueError, match="not the rows"):
@@ -86,7 +87,13 @@ def test_scores_hardly_jump_at_soft_borders(cells: str) -> None:
 def test_neither_threads_nor_the_order_of_rows_change_what_is_predicted() -> None:
     order = RNG.permutation(len(X))
     for cells in ("tree", "voronoi"):
-        settings = {"cells": cells, "size": 200, "C": [1.0, 10.0], "tol": 1e-8, "random_state": 3}
+        settings: dict[str, Any] = {
+            "cells": cells,
+            "size": 200,
+            "C": [1.0, 10.0],
+            "tol": 1e-8,
+            "random_state": 3,
+        }
         one = mm.PartitionedSVC(n_jobs=1, **settings).fit(X, Y)
         two = mm.PartitionedSVC(n_jobs=2, **settings).fit(X, Y)
         assert np.array_equal(one.decision_function(NEW), two.decision_function(NEW))
@@ -144,7 +151,8 @@ def test_rows_without_weight_are_absent_and_weights_are_repetitions_in_a_cell() 
     model = mm.PartitionedSVC(size=150).fit(X, Y, weight)
     same = mm.PartitionedSVC(size=150).fit(X[:900], Y[:900])
     assert np.array_equal(model.decision_function(NEW), same.decision_function(NEW))
-    assert mm.certify(model, X, Y, weight).holds(1.1e-4)
+    found: Any = mm.certify(model, X, Y, weight)
+    assert found.holds(1.1e-4)
 
 
 # ------------------------------------------------------------------- choosing
@@ -158,7 +166,8 @@ def test_the_choice_is_that_of_cross_validation(y: Any, kernel: str) -> None:
     costs, gammas = (0.01, 1.0, 100.0), ((0.01, 1.0, 30.0) if kernel == "rbf" else ("scale",))
     candidates = Candidates(costs, gammas, 3, 7)
     chosen = choose(CellTask(rows, y[:200], weight, None, mm.SVC(kernel=kernel)), candidates)
-    folds, right = split_folds(rows, labels, 3, 7), {}
+    folds = split_folds(rows, labels, 3, 7)
+    right: dict[Any, float] = {}
     assert sorted(np.bincount(folds)) == [66, 67, 67]
     for cost in costs:
         for gamma in gammas:
@@ -177,7 +186,8 @@ def test_cells_choose_for_themselves() -> None:
     wavy = np.where(X[:, 0] > 0, np.sin(6 * X[:, 1]) > 0, plain)
     rows = X * [5.0, 1.0, 0.1]  # so that cells are on one side of X[:, 0] = 0 or the other
     model = mm.PartitionedSVC(size=300, C=[1.0, 100.0], gamma=[0.01, 10.0]).fit(rows, wavy)
-    chosen = {(m.C, m.kernel_.gamma) for m in model.machines_ if m is not None}
+    machines: list[Any] = [machine for machine in model.machines_ if machine is not None]
+    chosen = {(machine.C, machine.kernel_.gamma) for machine in machines}
     assert len(chosen) > 1
     assert {gamma for _, gamma in chosen} == {0.01, 10.0}
 
@@ -249,9 +259,8 @@ def test_cells_that_stop_early_are_counted() -> None:
 
 
 def test_ctrl_c_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    from maxmargin.estimators.partitioned import partitioned_svc
-
-    train, calls = partitioned_svc.train_cell, []
+    train = cell_machine.train_cell
+    calls: list[int] = []
 
     def interrupted(*arguments: Any) -> Any:
         calls.append(1)
@@ -307,9 +316,11 @@ def test_errors_name_the_argument(wrong: dict[str, Any], message: str) -> None:
 
 
 def test_what_is_not_fitted_says_so() -> None:
-    for call in (lambda m: m.predict(X), lambda m: m.cell_of(X), lambda m: m.certificate_):
+    model = mm.PartitionedSVC()
+    for method in (model.predict, model.decision_function, model.cell_of):
         with pytest.raises(NotFittedError):
-            call(mm.PartitionedSVC())
+            method(X)
+    assert not hasattr(model, "certificate_")
 
 
 def test_names_of_columns_and_float32_are_kept() -> None:
