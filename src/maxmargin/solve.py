@@ -649,7 +649,7 @@ def _solve_side_by_side(
     """
     found: dict[int, Result] = {}
     watched = settings.callback is not None or settings.verbose or settings.trace
-    in_blocks = isinstance(problems[0], BlockedProblem)
+    in_blocks = isinstance(problems[0], BlockedProblem | BlockedKernelProblem)
     if watched or settings.max_iter < _CHECKS or in_blocks:
         return found
     fits = SideBySide.of(problems, settings.threads or usual_threads())

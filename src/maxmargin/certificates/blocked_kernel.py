@@ -53,6 +53,7 @@ def certify_blocked_kernel(
     evaluated = BlockedKernelEvaluation(own, problem.blocks)
     off = imbalances(loss, beta, support.groups, support.totals)
     certificate = certified(evaluated, infeasibility, off, keep_intercept=keep_intercept)
+    problem.blocks.renew("certified", "score_error")
     return certificate, SupportDuals(rows[used], beta[used])
 
 
@@ -62,8 +63,15 @@ class BlockedKernelEvaluation(NamedTuple):
     own: KernelEvaluation  # of the rows with a dual
     blocks: Blocks
 
-    penalised = 0.0
-    incomplete = False
+    @property
+    def penalised(self) -> float:
+        """0: the intercept is free, or there is none."""
+        return 0.0
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether there was no time for some of the scores: then there is no certificate."""
+        return False
 
     @property
     def norm2(self) -> Bounded:
@@ -118,7 +126,7 @@ class BlockedKernelEvaluation(NamedTuple):
 
 
 def _set_scores(blocks: Blocks, terms: Terms, rows: Ints) -> None:
-    """Set the vector "certified" to duals, and the scores of all rows with bounds on their errors."""
+    """Set the vector "certified" to duals, and scores with bounds on their errors."""
     names = (*SCORES, "certified")
     blocks.renew(*names)
     work = float(blocks.n) * max(1, len(rows))
@@ -127,7 +135,7 @@ def _set_scores(blocks: Blocks, terms: Terms, rows: Ints) -> None:
 
 def _score(block: Block, terms: Terms, rows: Ints) -> None:
     own, size = slice(block.begin, block.end), block.end - block.begin
-    value, error, beta = (block[name][own] for name in (*SCORES, "certified"))
+    value, error, beta = (block.vectors[name][own] for name in (*SCORES, "certified"))
     value[:], error[:], beta[:] = 0.0, 0.0, 0.0
     begin, end = np.searchsorted(rows, [block.first, block.first + size])
     beta[rows[begin:end] - block.first] = terms.coefficients[begin:end]

@@ -581,7 +581,7 @@ class _Scores(NamedTuple):
 
 
 def sum_rounding(terms: int, several: bool = False) -> float:
-    """Return how many ε a sum of kernel values is off by, as a part of Σ |aK|: by runs and tiles."""
+    """Return how many ε of Σ |aK| a sum of kernel values is off by, made by runs and tiles."""
     added = 3 * terms // TILE_COLUMNS + 13 if several or terms > RUN_64 else 0
     return HALF * (min(terms, RUN_64) + added) + 4
 

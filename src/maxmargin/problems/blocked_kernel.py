@@ -41,7 +41,8 @@ class BlockedKernelProblem:
     blocks: Blocks  # with the loss
     kernel: Kernel
     intercept: Intercept = Intercept.FREE
-    memory: int | None = None  # bytes for rows with a dual, and as much for their kernel values
+    memory: int | None = None  # bytes for rows with a dual
+    for_values: int | None = None  # bytes for kernel values of these
     threads: int | None = None
 
     def __len__(self) -> int:
@@ -63,7 +64,7 @@ class BlockedKernelProblem:
 
     def of_rows(self, X: Any, loss: Loss) -> KernelProblem:
         """Return the problem of rows in memory with these losses."""
-        gram = Gram(self.kernel, X, memory=self.memory, threads=self.threads)
+        gram = Gram(self.kernel, X, memory=self.for_values, threads=self.threads)
         every, groups = np.arange(len(gram)), np.full(len(gram), len(self.totals) - 1)
         return Problem(KernelFeatures(gram, every), loss, every, groups, self.totals)
 

@@ -49,13 +49,12 @@ class Violators(NamedTuple):
 
     def plus(self, other: "Violators") -> "Violators":
         """Return the worst of both; of equal ones those that come first."""
-        losses = (np.concatenate(pair) for pair in zip(self.loss[:4], other.loss[:4], strict=True))
         both = Violators(
             self.most,
             np.concatenate([self.violation, other.violation]),
             np.concatenate([self.rows, other.rows]),
             joined([self.X, other.X]),
-            Loss(*losses, self.loss.epsilon),
+            joined_losses(self.loss, other.loss),
         )
         if len(both.rows) <= both.most:
             return both
@@ -65,6 +64,12 @@ class Violators(NamedTuple):
         """Return some of them."""
         chosen = self.violation[at], self.rows[at], self.X[at], self.loss.take(at)
         return Violators(self.most, *chosen)
+
+
+def joined_losses(one: Loss, other: Loss) -> Loss:
+    """Return the losses of rows one after the other."""
+    target, low, high, quadratic = map(np.concatenate, zip(one[:4], other[:4], strict=True))
+    return Loss(target, low, high, quadratic, one.epsilon)
 
 
 def worst_of(violation: Floats, most: int) -> Ints:
@@ -88,7 +93,7 @@ class Message(NamedTuple):
 def update(block: Block, message: Message) -> tuple[float, Violators]:
     """Add what moved to the scores of a leaf; return βᵀf of its rows, and its worst violators."""
     loss, at = costly_rows(block)
-    size, f = block.end - block.begin, block["score"][block.begin : block.end]
+    size, f = block.end - block.begin, block.vectors["score"][block.begin : block.end]
     if message.fresh:
         f[:] = 0.0
     if message.terms is not None:
@@ -124,7 +129,7 @@ def merge_updates(one: Any, other: Any) -> tuple[float, Violators]:
 def sum_losses(block: Block, b: float) -> float:
     """Return Σ ℓ(score + b) of a leaf."""
     loss, _ = costly_rows(block)
-    return float(losses.values(loss, block["score"][block.begin : block.end] + b).sum())
+    return float(losses.values(loss, block.vectors["score"][block.begin : block.end] + b).sum())
 
 
 # ------------------------------------------------------------------- the working set
@@ -172,8 +177,7 @@ class WorkingSet:
         """Take violators in."""
         rows = np.concatenate([self.rows, found.rows])
         order, none = np.argsort(rows), np.zeros(len(found.rows))
-        parts = zip(self.loss[:4], found.loss[:4], strict=True)
-        loss = Loss(*(np.concatenate(pair)[order] for pair in parts), found.loss.epsilon)
+        loss = joined_losses(self.loss, found.loss).take(order)
         self.rows, self.X, self.loss = rows[order], joined([self.X, found.X])[order], loss
         self.beta = np.concatenate([self.beta, none])[order]
         self.known = np.concatenate([self.known, none])[order]
@@ -186,21 +190,21 @@ class WorkingSet:
         self.beta, self.known, self._stated = self.beta[used], self.known[used], None
 
     def capacity(self) -> int:
-        """Return how many more rows the memory holds; raise if there is none for any."""
+        """Return how many more rows the memory holds, if need be after idle ones left."""
         memory = self.problem.memory
         if memory is None:
-            return self.problem.blocks.n
-        more = self._rows_in(memory) - len(self)
-        if more < 1:
+            return len(self.problem)
+        if self._rows_in(memory) <= len(self):
             self.leave_idle()
-            more = self._rows_in(memory) - len(self)
-        if more < 1:
-            raise ValueError(
-                f"The {len(self)} support vectors found so far do not fit into {memory} bytes, a "
-                "quarter of the memory of these rows: open the source with more memory=, lower C "
-                "or gamma, or use Nystroem with LinearSVC, which keeps no rows"
-            )
-        return more
+        return max(0, self._rows_in(memory) - len(self))
+
+    def refuse(self) -> None:
+        """Raise an error that says that there are too many support vectors."""
+        raise ValueError(
+            f"The {len(self)} support vectors found so far fill the {self.problem.memory} bytes "
+            "that are for them, a quarter of the memory, and there are more: open the source with more "
+            "memory=, lower gamma, or use Nystroem with LinearSVC, which keeps no rows"
+        )
 
     def _rows_in(self, memory: int) -> int:
         X, n = self.X, max(1, len(self))
@@ -277,15 +281,19 @@ class _Fit:
         """Bring all scores up to date, and the best iterate; return the worst violators."""
         method, working, blocks = self.method, self.working, self.problem.blocks
         allowed = max(method.fewest, int(method.growth * len(working)))
-        most, terms = min(allowed, working.capacity()), working.moved()
+        capacity, terms = working.capacity(), working.moved()
         message = Message(
-            terms, working.rows, working.beta, self.b, least, most, self.fresh, method.precise
-        )
+            terms, working.rows, working.beta, self.b, least, max(1, min(allowed, capacity)),
+            self.fresh, method.precise,
+        )  # fmt: skip
         work = float(blocks.n) * max(1, 0 if terms is None else len(terms.coefficients))
+        found: Violators
         norm2, found = blocks.map(
             update, message, writes=("score",), merge=merge_updates, numbers=work
         )
         self.fresh = False
+        if len(found.rows) > capacity:
+            working.refuse()
         if len(self.problem.totals):
             self.b = best_intercept_of(blocks, self.b)
         paid = blocks.map(sum_losses, self.b, reads_rows=False, numbers=4.0 * blocks.n)

@@ -5,14 +5,13 @@ from typing import Any, Self
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import CSVCForm
 from maxmargin.estimators.machine import Formulated
-from maxmargin.estimators.reductions import HingeMultipliers
-from maxmargin.estimators.svm.base import KernelClassifier
+from maxmargin.estimators.svm.blocked import FitsBlocks
 from maxmargin.problems.problem import Intercept
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.parameters import check_choice, check_cost, check_flag
 
 
-class SVC(HingeMultipliers, KernelClassifier):
+class SVC(FitsBlocks):
     """Support vector classifier with any kernel, and a proof of how good it is.
 
     Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y f(x)) and f(x) = w·φ(x) + b, for every pair of
@@ -200,16 +199,18 @@ class SVC(HingeMultipliers, KernelClassifier):
         self.n_jobs = n_jobs
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X with labels y.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or source
             Rows; float32 stays float32, sparse stays sparse. With kernel="precomputed" the square
-            matrix of kernel values; with a function, whatever it takes.
+            matrix of kernel values; with a function, whatever it takes. What ``mm.data.open``
+            returns, and collections of Dask, are read into memory if they fit, and else block by
+            block, or by the workers of a cluster: then the support vectors must fit.
         y : array-like of shape (n_samples,)
-            Labels of any kind; two or more classes.
+            Labels of any kind; two or more classes. A source has its own.
         sample_weight : array-like of shape (n_samples,), optional
             How many times each row counts; a row of weight 0 is absent.
 
