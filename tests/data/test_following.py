@@ -242,7 +242,7 @@ def test_rows_before_a_wrong_line_are_given(kind: str, place: int) -> None:
 
 def _named(name: str, text: bytes) -> io.BytesIO:
     stream = io.BytesIO(text)
-    stream.name = name  # type: ignore[attr-defined]
+    stream.name = name
     return stream
 
 
@@ -268,6 +268,6 @@ def test_arguments_are_checked(tmp_path: Path) -> None:
         follow(tmp_path / "none.csv")
     for wrong in ({"rows": 0}, {"head": True}, {"idle": -1}, {"format": "xml"}, {"task": "x"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            follow(io.BytesIO(b"1 1:1\n"), **wrong)  # type: ignore[arg-type]
+            follow(io.BytesIO(b"1 1:1\n"), **wrong)
     with pytest.raises(TypeError, match="layout must be a Layout"):
         follow(io.BytesIO(b"1 1:1\n"), 3)  # type: ignore[arg-type]

@@ -60,7 +60,7 @@ def test_it_is_partial_fit_and_its_mistakes(make: Make, classes: int, sparse: bo
         other.partial_fit(X_block, y_block, classes=np.arange(classes))
         done = min(70 * (k + 1), len(y))
         if done // 500 > (done - len(y_block)) // 500:
-            curve.append((done, np.mean(right), np.mean(right[-300:])))
+            curve.append((done, float(np.mean(right)), float(np.mean(right[-300:]))))
     assert bits(model) == bits(other)
     assert (found.rows, found.blocks, found.weight) == (1500, 22, 1430)
     assert found.score == pytest.approx(np.mean(right), rel=1e-15)
@@ -102,7 +102,8 @@ def test_weights_are_repetitions() -> None:
     one, other = mm.Perceptron(), mm.Perceptron()
     found, same = prequential(one, weighted()), prequential(other, written_out())
     assert bits(one) == bits(other)
-    assert (found.weight, found.score) == (same.weight, pytest.approx(same.score, rel=1e-15))
+    assert found.weight == same.weight
+    assert found.score == pytest.approx(same.score, rel=1e-15)
 
 
 def test_single_rows_are_blocks_of_one() -> None:
@@ -139,7 +140,7 @@ def test_models_of_others_and_sources_in_parts() -> None:
     found = prequential(SGDClassifier(random_state=0), blocks(X, y))
     assert found.score > 0.7
     model, other = mm.Perceptron(), mm.Perceptron()
-    source = mm.data.open(X, y, rows=100)  # type: ignore[attr-defined,unused-ignore]
+    source = mm.data.open(X, y, rows=100)
     assert prequential(model, source).rows == 500
     prequential(other, [part[:2] for part in map(source.load, range(len(source)))])
     assert bits(model) == bits(other)
@@ -402,7 +403,7 @@ def test_what_cannot_be_streamed_is_said() -> None:
         prequential(mm.LinearSVR(), blocks(X, y), classes=[0, 1])
     for wrong in ({"window": 0}, {"every": True}):
         with pytest.raises(ValueError, match="is not valid"):
-            prequential(mm.Perceptron(), blocks(X, y), **wrong)  # type: ignore[arg-type]
+            prequential(mm.Perceptron(), blocks(X, y), **wrong)
 
 
 def test_a_linear_machine_can_be_saved_after_any_chunk(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import json
 import math
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,7 +85,7 @@ class Prequential:
 
 def prequential(
     model: Any,
-    stream: Iterable[Any],
+    stream: Any,
     *,
     classes: Any = None,
     window: int = 1000,
