@@ -136,7 +136,7 @@ class RowsOnDisk:
         self._make(writes)
         tree = Tree(merge)
 
-        def one(job: tuple[_Run, int]) -> None:
+        def one(job: tuple[_OpenBlock, int]) -> None:
             run, leaf = job
             tree.put(leaf, step(run.leaf(leaf), *args))
 
@@ -159,7 +159,7 @@ class RowsOnDisk:
                         state = step(run.leaf(leaf), state, *args)
         return state
 
-    def _batches(self, reads_rows: bool) -> Generator[list["_Run"]]:
+    def _batches(self, reads_rows: bool) -> Generator[list["_OpenBlock"]]:
         """Iterate over blocks that can be worked on at the same time."""
         read = self._read
         if reads_rows:
@@ -177,7 +177,7 @@ class RowsOnDisk:
             for number in range(len(read.edges) - 1):
                 yield [self._run(number, None)]
 
-    def _run(self, number: int, X: Any) -> "_Run":
+    def _run(self, number: int, X: Any) -> "_OpenBlock":
         read = self._read
         begin, end = read.edges[number : number + 2].tolist()
         vectors = _BlockVectors(read, number)
@@ -187,7 +187,7 @@ class RowsOnDisk:
             loss = _Lazily(lambda: self._loss_of(number, vectors["labels"], vectors["weight"]))
         first = number * read.leaves_of_block
         edges = read.leaves[first : first + read.leaves_of_block + 1].tolist()
-        return _Run(X, begin, list(pairwise(edges)), first, loss, vectors)
+        return _OpenBlock(X, begin, list(pairwise(edges)), first, loss, vectors)
 
     # Losses.
 
@@ -385,7 +385,7 @@ class _LazyBlock(Block):
 
 
 @dataclass(frozen=True)
-class _Run:
+class _OpenBlock:
     """A block with its leaves."""
 
     X: Any  # rows as X and for compiled loops, or None
