@@ -367,6 +367,27 @@ def test_one_class_alone_has_many_best_intercepts(ones: int, near: float) -> Non
 
 
 @pytest.mark.usefixtures("many_rows")
+@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+def test_few_kinks_are_gathered_although_some_are_far_away(
+    rule: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, gathered = Case(rule), []
+    scores = case.whole.products(case.point.w)
+    scores[:2] = 1e7, -1e9
+    between = blocked._best_between
+
+    def counted(*args: Any) -> float:
+        gathered.append(len(args[-1].kink))
+        return between(*args)
+
+    monkeypatch.setattr(blocked, "_best_between", counted)
+    for near in (0.0, 1e3, -1e6):
+        found, _ = both(case.loss, scores, near)
+        assert_allclose(found, best_intercept(case.loss, scores, 0.0), rtol=1e-12, atol=1e-13)
+    assert max(gathered) <= 20
+
+
+@pytest.mark.usefixtures("many_rows")
 def test_the_middle_of_a_flat_is_taken() -> None:
     rng = np.random.default_rng(0)
     scores = np.concatenate([rng.uniform(-3, -1.2, 150), rng.uniform(1.4, 3, 150)])

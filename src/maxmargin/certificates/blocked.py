@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import loops
-from maxmargin._typing import Flags, Floats
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.certificates.quadratic import (
     LinearWeights,
@@ -327,8 +327,7 @@ _FEW = 1 << 18  # kinks, or rows, that one place can hold
 _FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
 _FIRST_STEP, _LONGER, _STEPS = 1e-6, 100.0, 5  # to either side of where b is looked for
 _CANDIDATES = 18  # b whose slopes are found in a pass
-_FEWER = 0.9  # of the kinks: a pass that leaves more shows that many are the same
-_PASSES = 4  # at most
+_PASSES = 12  # at most; one or two are usual
 
 
 def best_intercept_of(blocks: Blocks, near: float) -> float:
@@ -354,25 +353,30 @@ class Slopes(NamedTuple):
     """Slopes of Σ ℓ at some b: from the left, from the right, and how large all terms are."""
 
     slopes: Floats
-    kinks: Any  # how many there are between one b and the next
-    lowest: float  # kink
-    highest: float
+    kinks: Ints  # how many there are between one b and the next …
+    lowest: Floats  # … and the lowest and the highest of them
+    highest: Floats
 
     def plus(self, other: "Slopes") -> "Slopes":
         """Return the slopes of both sums together."""
         return Slopes(
             self.slopes + other.slopes,
             self.kinks + other.kinks,
-            min(self.lowest, other.lowest),
-            max(self.highest, other.highest),
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
         )
+
+    def count_kinks(self, first: int, last: int) -> int:
+        """Return how many different kinks there may be between some b."""
+        kinks = np.where(self.lowest == self.highest, 1, self.kinks)
+        return int(kinks[first:last].sum())
 
 
 def _bracket(blocks: Blocks, near: float) -> tuple[float, float]:
     """Return between which two b the minimum lies, with few kinks between them."""
     steps = _FIRST_STEP * max(1.0, abs(near)) * _LONGER ** np.arange(_STEPS)
     candidates = np.unique(near + np.concatenate([-steps, [0.0], steps]))
-    begin, end, tiny, before = -np.inf, np.inf, None, np.inf
+    begin, end, tiny = -np.inf, np.inf, None
     for _ in range(_PASSES):
         found = _map_numbers(blocks, _slopes, candidates, merge=Slopes.plus)
         left, right, size = found.slopes.T
@@ -381,12 +385,11 @@ def _bracket(blocks: Blocks, near: float) -> tuple[float, float]:
             tiny = _FLAT * max(much if np.isfinite(much) else 0.0, 1e-300)
         begin = float(candidates[right < -tiny].max(initial=begin))
         end = float(candidates[left > tiny].min(initial=end))
-        edges = np.searchsorted(candidates, [begin, end], side="right")
-        inside = found.kinks[edges[0] : edges[1] + (end == np.inf)].sum()
-        if inside <= _FEW or (inside > _FEWER * before and np.isfinite([begin, end]).all()):
+        first, last = np.searchsorted(candidates, [begin, end], side="right").tolist()
+        if found.count_kinks(first, last + (end == np.inf)) <= _FEW:
             break
-        before = inside
-        lowest, highest = max(begin, found.lowest - 1.0), min(end, found.highest + 1.0)
+        lowest, highest = found.lowest.min() - 1.0, found.highest.max() + 1.0
+        lowest, highest = max(begin, lowest), min(end, highest)
         candidates = np.unique(np.linspace(lowest, highest, _CANDIDATES))
     return begin, end
 
@@ -453,11 +456,12 @@ def _slopes(block: Block, candidates: Floats) -> Slopes:
     loss, up, down, sides = _sides(block)
     rows = up, down, loss.low, loss.high, loss.quadratic
     slopes = np.array([loops.loss.slopes(*rows, b) for b in candidates.tolist()])
-    kinks = sides.kinks
-    counts = np.bincount(np.searchsorted(candidates, kinks), minlength=len(candidates) + 1)
-    return Slopes(
-        slopes, counts, float(kinks.min(initial=np.inf)), float(kinks.max(initial=-np.inf))
-    )
+    kinks, cells = sides.kinks, len(candidates) + 1
+    cell = np.searchsorted(candidates, kinks)
+    lowest, highest = np.full(cells, np.inf), np.full(cells, -np.inf)
+    np.minimum.at(lowest, cell, kinks)
+    np.maximum.at(highest, cell, kinks)
+    return Slopes(slopes, np.bincount(cell, minlength=cells), lowest, highest)
 
 
 def _split(block: Block, begin: float, end: float, near: float) -> tuple[Floats, Sides]:
