@@ -14,8 +14,8 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify, certify_with_duals, unproved
 from maxmargin.certificates.multiclass import feasible_duals
-from maxmargin.problems.blocked_kernel import BlockedKernelProblem
 from maxmargin.problems.blocked import BlockedProblem
+from maxmargin.problems.blocked_kernel import BlockedKernelProblem
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import (

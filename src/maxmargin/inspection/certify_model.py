@@ -10,6 +10,7 @@ from maxmargin.inspection.foreign import READERS, PerceptronFacts, Reader, Train
 from maxmargin.inspection.foreign.from_file import describe_training
 from maxmargin.inspection.foreign.linear import certify_by_bound
 from maxmargin.inspection.model_view import view_model
+from maxmargin.problems.blocked_kernel import BlockedKernelProblem
 from maxmargin.problems.structured import StructuredProblem
 from maxmargin.validation.data import check_rows, refuse_swapped, regression_weights
 
@@ -84,6 +85,8 @@ def _certify_point(problem: Any, point: Any, max_time: float | None) -> Certific
     """Certify a point of one of our models; without duals for these rows, find a bound."""
     if isinstance(problem, StructuredProblem):
         return certify_point(problem, point)
+    if isinstance(problem, BlockedKernelProblem):
+        return certify_point(problem, point, keep_intercept=True)
     if point.beta is None or len(point.beta) != problem.variables:
         return certify_by_bound(problem, point.w, float(point.b), max_time)
     return certify_point(problem, point, keep_intercept=True)

@@ -202,8 +202,8 @@ class WorkingSet:
         """Raise an error that says that there are too many support vectors."""
         raise ValueError(
             f"The {len(self)} support vectors found so far fill the {self.problem.memory} bytes "
-            "that are for them, a quarter of the memory, and there are more: open the source with more "
-            "memory=, lower gamma, or use Nystroem with LinearSVC, which keeps no rows"
+            "that are for them, a quarter of the memory, and there are more: open the source with "
+            "more memory=, lower gamma, or use Nystroem with LinearSVC, which keeps no rows"
         )
 
     def _rows_in(self, memory: int) -> int:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.formulations import Formulation, SolvedPlane, Training
 from maxmargin.estimators.kernel_input import count_threads
+from maxmargin.estimators.linear.blocked import as_source, by_parts, is_source
 from maxmargin.estimators.machine import UNASKED, Formulated, Solved, solver_settings
 from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
@@ -29,6 +30,7 @@ from maxmargin.estimators.reductions import (
 )
 from maxmargin.estimators.row_marks import mark_labelled, pair_up
 from maxmargin.estimators.svm.expansion import Block, KernelExpansion
+from maxmargin.estimators.svm.gathered import gather_source, keep_names
 from maxmargin.futures import cluster_of, deal, run_tasks, share, threads_of
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.duality import within_groups
@@ -80,6 +82,15 @@ class KernelMachine(KernelExpansion):
         return np.zeros(len(self.support_), dtype=np.int64)
 
     # ------------------------------------------------------------ check and state
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        if not is_source(X):
+            return super()._fit(X, y, sample_weight)
+        self.check_parameters()
+        opened, found = gather_source(self, X, y, sample_weight)
+        super()._fit(*found)
+        keep_names(self, opened)
+        return self
 
     def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
         """Check the data, resolve the kernel's parameters, and leave out rows without weight."""
@@ -558,6 +569,8 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
         """
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
+        if is_source(X):
+            return np.asarray(by_parts(as_source(X, None), self.predict))
         X = self._check_new_rows(X)
         if (rough := self._rough_scores(X)) is None:
             return best_classes(self._totals(self._scores(X)), self.classes_)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
@@ -23,13 +24,13 @@ from maxmargin.estimators.linear.blocked import (
     is_source,
     vector_of,
 )
-from maxmargin.estimators.machine import UNASKED, Formulated, solver_settings
-from maxmargin.estimators.reductions import HingeMultipliers, class_pairs
+from maxmargin.estimators.machine import UNASKED, Formulated, Solved, solver_settings
+from maxmargin.estimators.reductions import HingeMultipliers, class_pairs, refuse_other_scheme
 from maxmargin.estimators.surveyed import depends_on_columns, resolve_kernel, weigh_columns
 from maxmargin.estimators.svm.base import KernelClassifier
 from maxmargin.estimators.svm.gathered import gather, keep_names
 from maxmargin.problems.blocked import HingeRule, joined
-from maxmargin.problems.blocked_kernel import BlockedKernelProblem
+from maxmargin.problems.blocked_kernel import BlockedKernelProblem, SupportDuals
 from maxmargin.problems.gram import free_memory
 from maxmargin.problems.problem import Intercept, Point
 from maxmargin.solve import Budget, Result, solve_all
@@ -63,6 +64,34 @@ class FitsBlocks(HingeMultipliers, KernelClassifier):
         starts, budget = [Point()] * len(problems), Budget(self.max_time, began)
         results = solve_all(problems, starts, solver_settings(self), budget)
         return self._adopt_blocks(opened, results)
+
+    def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
+        """Return the problems that were solved, and the model as their solutions."""
+        if not is_source(X):
+            return super().solution(X, y, sample_weight)
+        check_is_fitted(self)
+        refuse_other_scheme(self, self._scheme)
+        self._refuse_unknown_rows()
+        self._refuse_altered()
+        source = as_source(X, y, sample_weight)
+        opened = Opened.of(source, targets=False, threads=count_threads(self.n_jobs))
+        opened.check(self, reset=False)
+        if (found := gather(opened)) is not None:
+            return super().solution(*found)
+        if (opened.survey.n, opened.survey.d) != tuple(self.shape_fit_):
+            raise ValueError(
+                f"{type(self).__name__} was trained on {self.shape_fit_[0]} rows, but the source "
+                f"has {opened.survey.n}: certify needs the training rows, all of them."
+            )
+        planes, order = self._coefficients()[:, self._solved].T, np.argsort(self.support_)
+        every, solved = np.arange(opened.survey.n), []
+        for problem, beta, b in zip(
+            self._blocked_problems(opened), planes, self.intercept_[self._solved], strict=True
+        ):
+            used = order[beta[order] != 0]
+            duals = SupportDuals(self.support_[used], beta[used])
+            solved.append(Solved(problem, Point(duals.values, float(b), duals), every))
+        return solved
 
     def _refuse_in_blocks(self) -> None:
         """Raise if a parameter asks for what needs all rows in memory."""

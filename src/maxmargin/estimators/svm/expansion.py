@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.kernel_input import KernelInput, count_threads, named_kernel
+from maxmargin.estimators.linear.blocked import as_source as as_row_source
+from maxmargin.estimators.linear.blocked import by_parts, is_source
 from maxmargin.estimators.machine import Machine
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels import Kernel, Linear, Precomputed, PreparedRows
@@ -332,6 +334,8 @@ class KernelExpansion(KernelInput, Machine):
 
     def pairwise_scores(self, X: Any) -> Floats:
         """Return the scores f of all planes: one column for each entry of ``intercept_``."""
+        if is_source(X):
+            return np.asarray(by_parts(as_row_source(X, None), self.pairwise_scores))
         return self._scores(self._check_new_rows(X))
 
     def _check_new_rows(self, X: Any) -> Any:

@@ -156,7 +156,7 @@ class QuantileSVR(KernelRegressor):
         self.n_jobs = n_jobs
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X with targets y.
 
         Parameters
