@@ -32,6 +32,9 @@ GRID: dict[str, Any] = {"C": [1.0, 10.0, 100.0], "gamma": ["scale", 0.03, 0.3]}
 
 def run(options: Options) -> Report:
     """Measure every case that can be had."""
+    small = waves("small", 300)
+    mm.PartitionedSVC(size=100, **GRID).fit(small.X, small.y)  # so that all loops are compiled
+    mm.PartitionedSVC(size=100, cells="voronoi").fit(small.X, small.y)
     with threadpool_limits(options.threads):
         return contest.run("partitioned", _contests(options), options)[0]
 

@@ -84,6 +84,10 @@ def bayes(y: Any) -> Any:
     return mm.BayesPointClassifier(kernel="rbf", n_samples=200, random_state=0).fit(X, y)
 
 
+def partitioned() -> Any:
+    return mm.PartitionedSVC(size=16).fit(X, Y)
+
+
 CASES: dict[str, tuple[Callable[[], Any], Any, Change]] = {
     "scale of root": (lambda: scaled(StandardScaler()), X, scrambled("StandardScaler", "scale_")),
     "variance": (lambda: scaled(StandardScaler()), X, scrambled("StandardScaler", "var_")),
@@ -117,6 +121,12 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Change]] = {
     "order of hard margins": (
         lambda: mm.HardMarginSVC(kernel="rbf").fit(X, Y), X,
         replaced("HardMarginSVC", lambda s: s["_subproblems"].reverse())),
+    "children of splits": (partitioned, X, scrambled("TreeCells", "children")),
+    "directions of planes": (partitioned, X, scrambled("TreeCells", "directions")),
+    "a cell without machine": (
+        partitioned, X, replaced("PartitionedSVC", lambda s: s["machines_"].pop())),
+    "a cell that was not reached": (
+        partitioned, X, scrambled("PartitionedSVC", "_unreached")),
     "order of pairs": (
         lambda: bayes(Y), X,
         replaced("BayesPointClassifier", lambda s: s["_pairs"].reverse())),
