@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,9 @@ class Cluster:
 
     def ready(self, count: int = 2) -> Any:
         """Return a client of the cluster with so many workers: some are started, or killed."""
-        from distributed import Client
-
         if self.client is None:
-            self.client = Client(self.address, set_as_default=False, timeout=_LONG)
+            distributed: Any = import_module("distributed")
+            self.client = distributed.Client(self.address, set_as_default=False, timeout=_LONG)
         while len(self.alive()) > count:
             self.kill_worker()
         for _ in range(count - len(self.alive())):

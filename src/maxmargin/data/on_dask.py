@@ -269,12 +269,7 @@ def _pick(name: str, written: Any) -> Any:
 def _save(folder: str, token: str, held: HeldRows, names: tuple[str, ...], *written: Any) -> None:
     """Write vectors of a block to a file."""
     vectors = {name: each.vectors[name] for name, each in zip(names, written, strict=True)}
-
-    def write(path: Path) -> None:
-        with path.open("wb") as file:
-            np.savez(file, allow_pickle=False, **vectors)
-
-    write_atomically(_file(folder, token, int(held.edges[0])), write)
+    _write_arrays(_file(folder, token, int(held.edges[0])), vectors)
 
 
 def _restore(
@@ -303,6 +298,18 @@ def _reading(path: Path) -> Iterator[Any]:
             f"{path}: the vectors of a checkpoint cannot be read ({failed}); its folder must be "
             "one that all workers share"
         ) from failed
+
+
+def _write_arrays(path: Path, arrays: dict[str, Any]) -> None:
+    def write(draft: Path) -> None:
+        with draft.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+    write_atomically(path, write)
+
+
+def _state_file(folder: Path, token: str) -> Path:
+    return folder / f"state-{token}.npz"
 
 
 def _file(folder: str, token: str, first: int) -> Path:
@@ -448,11 +455,8 @@ class _Cluster:
             while not _done(waiting):
                 clock.check()
                 now = monotonic()
-                if self.timeout is not None and now - begin > self.timeout:
-                    raise self._overdue(futures, name)
                 seen = now if self._has_workers() else seen
-                if now - seen > _NO_WORKERS:
-                    raise DistributedFitError(f"{self._last(futures, name)}: {_NO_WORKER_LEFT}")
+                self._give_up(now - begin, now - seen, self._last(futures, name))
             return cast(list[Any], waiting.result())
         except Exception as failed:
             raise self._explained(failed, futures, name) from failed
@@ -460,21 +464,31 @@ class _Cluster:
             waiting.cancel()
 
     def _has_workers(self) -> bool:
+        """Return whether there are workers; raise if there is no scheduler."""
+        if self.client.status != "running":  # futures do not survive a lost connection
+            raise ConnectionError("the connection to the scheduler is closed")
         try:
-            return bool(self.client.scheduler_info(n_workers=1)["workers"])
-        except Exception:  # the scheduler: gathering will say so
+            told = self.client.sync(self.client.scheduler.identity, n_workers=1, callback_timeout=5)
+            return bool(told["workers"])
+        except (OSError, TimeoutError):  # it is busy, or gone: the next look will tell
             return True
+
+    def _give_up(self, waited: float, alone: float, name: str) -> None:
+        """Raise if a pass takes too long, or if there has been no worker for long."""
+        if self.timeout is not None and waited > self.timeout:
+            raise DistributedFitError(
+                f"{name}: its worker did not answer in timeout={self.timeout:g} seconds; end "
+                f"workers that hang and start others, or allow more time. {_GOES_ON}"
+            )
+        if alone > _NO_WORKERS:
+            raise DistributedFitError(
+                f"{name}: there has been no worker for {_NO_WORKERS:g} seconds; start some with "
+                f"`dask worker ADDRESS`. {_GOES_ON}"
+            )
 
     def _last(self, futures: list[Any], name: Callable[[int], str]) -> str:
         late = [number for number, each in enumerate(futures) if each.status == "pending"]
         return name(late[0]) if late else "the cluster"
-
-    def _overdue(self, futures: list[Any], name: Callable[[int], str]) -> DistributedFitError:
-        return DistributedFitError(
-            f"{self._last(futures, name)}: its worker did not answer in timeout={self.timeout:g} "
-            "seconds; end workers that hang and start others, or allow more time. A fit with "
-            "checkpoint=… goes on from its last checkpoint"
-        )
 
     def _explained(
         self, failed: Exception, futures: list[Any], name: Callable[[int], str]
@@ -483,13 +497,12 @@ class _Cluster:
         wrong = [number for number, each in enumerate(futures) if each.status == "error"]
         if not wrong:
             return failed if isinstance(failed, _OURS) else _lost(failed, "the cluster")
-        error = failed if isinstance(failed, _OURS) else futures[wrong[0]].exception()
+        error: Any = failed if isinstance(failed, _OURS) else futures[wrong[0]].exception()
         if type(error).__name__ == "KilledWorker":
             return DistributedFitError(
                 f"{name(wrong[0])}: {error.allowed_failures + 1} workers died while they computed "
                 f"it (task {error.task}); give workers more memory (--memory-limit), or look in "
-                "the log of the last one for the reason. A fit with checkpoint=… goes on from its "
-                "last checkpoint"
+                f"the log of the last one for the reason. {_GOES_ON}"
             )
         if isinstance(error, asyncio.CancelledError) or type(error).__name__ in _LOST:
             return _lost(error, name(wrong[0]))
@@ -507,10 +520,7 @@ class _Cluster:
 
 _OURS = (DistributedFitError, clock.OutOfTimeError)
 _LOST = ("CommClosedError", "FutureCancelledError", "FuturesCancelledError", "CancelledError")
-_NO_WORKER_LEFT = (
-    f"there has been no worker for {_NO_WORKERS:g} seconds; start some with "
-    "`dask worker ADDRESS`. A fit with checkpoint=… goes on from its last checkpoint"
-)
+_GOES_ON = "A fit with checkpoint=… goes on from its last checkpoint"
 
 
 @contextmanager
@@ -535,7 +545,7 @@ def _lost(failed: BaseException, name: str) -> DistributedFitError:
     return DistributedFitError(
         f"{name}: the scheduler or what it held is lost ({type(failed).__name__}: {failed}); see "
         "that scheduler and workers run (`dask scheduler`, `dask worker ADDRESS`), connect a new "
-        "client and fit again. A fit with checkpoint=… goes on from its last checkpoint"
+        f"client and fit again. {_GOES_ON}"
     )
 
 
@@ -684,9 +694,10 @@ class RowsOnDask:
         held = _Kept(self._held, frozenset())
         self._vectors: dict[str, _Kept] = {"labels": held, "weight": held}
         self._live: weakref.WeakSet[_Generation] = weakref.WeakSet()
+        self._recent: list[Any] = []
 
-    def with_loss(self, rule: Callable[[Any, Any], Loss]) -> Self:
-        """Return the same rows with a loss, and with vectors of their own."""
+    def with_loss(self, rule: Any) -> Self:
+        """Return the same rows with the loss ``rule(labels, weight)``, and vectors of their own."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         told = self._cluster.told(packed := _packed(rule), len(packed))
@@ -719,6 +730,9 @@ class RowsOnDask:
         found = self._merged_on_workers(found, merge)
         values = self._fetch(found)
         self._adopt(writes, futures, kept)
+        # A client that has just released futures sends nothing else for 10 ms, so these are
+        # released after the tasks of the next pass are sent.
+        self._recent = [futures, found, columns]
         return _merged(merge, values)
 
     def _told(
@@ -794,6 +808,10 @@ class RowsOnDask:
 
     # ------------------------------------------------------------------- vectors
 
+    def first_row(self) -> Floats:
+        """Return the first row, in float64."""
+        return self.survey.first_row
+
     def renew(self, *names: str) -> None:
         """Let the next step that writes these vectors write to new ones."""
         for name in names:
@@ -818,8 +836,8 @@ class RowsOnDask:
         if array.shape[0] != self.n:
             raise ValueError(f"{name} has {array.shape[0]} numbers for {self.n} rows")
         pieces = [array[edges[0] : edges[-1]].copy() for edges in self._edges]
-        names = [name] * len(pieces)
-        futures = self._cluster.map(f"mm-put-{_token()}", _holding, names, pieces, self._held)
+        columns = ([name] * len(pieces), pieces, self._held)
+        futures = self._cluster.map(f"mm-put-{_token()}", _holding, *columns)
         self._vectors[name] = _Kept(futures, frozenset())
 
     def fetch_vector(self, name: str, kept: _Kept) -> Any:
@@ -828,11 +846,23 @@ class RowsOnDask:
         futures = self._cluster.map(f"mm-pick-{_token()}", _pick, names, kept.futures)
         return np.concatenate(self._fetch(futures))
 
-    def save(self, folder: str | Path, names: Sequence[str]) -> None:
+    def saved_state(self, folder: str | Path) -> dict[str, Any] | None:
+        """Return the state that ``save`` wrote last with its vectors; None if there is none."""
+        path = Path(folder).absolute() / _MANIFEST
+        if not path.exists():
+            return None
+        token = json.loads(path.read_text(encoding="utf-8"))["token"]
+        with _reading(_state_file(path.parent, token)) as saved:
+            return dict(saved)
+
+    def save(
+        self, folder: str | Path, names: Sequence[str], state: dict[str, Any] | None = None
+    ) -> None:
         """Let workers write vectors to a folder that all of them share, a file for each block.
 
-        What is lost from now on is computed from these files. Files of a former ``save`` are
-        removed unless a vector that was kept could still need them.
+        ``state`` is what belongs to them and is small: it is written with them. What is lost from
+        now on is computed from these files. Files of a former ``save`` are removed unless a vector
+        that was kept could still need them.
         """
         folder, token, names = Path(folder).absolute(), _token(), tuple(names)
         folder.mkdir(parents=True, exist_ok=True)
@@ -842,6 +872,7 @@ class RowsOnDask:
         work = f"mm-save-{_token()}"
         columns = (*common, self._held, [names] * count, *kept)
         self._fetch(self._cluster.map(work, _save, *columns))
+        _write_arrays(_state_file(folder, token), state or {})
         manifest = {
             "token": token,
             "names": names,
@@ -878,11 +909,12 @@ class RowsOnDask:
         self._fetch(self._cluster.map(f"mm-found-{_token()}", _found, futures))
         for name in names:
             self._vectors[name] = _Kept(futures, frozenset({generation}))
+        self._recent = []  # else what was before would be computed again as well, if it is lost
 
     def _remove_older(self, folder: Path) -> None:
         needed = {each.token for each in self._live if each.folder == str(folder)}
-        for path in folder.glob("vectors-*-*.npz"):
-            if path.name.split("-")[1] not in needed:
+        for path in [*folder.glob("vectors-*-*.npz"), *folder.glob("state-*.npz")]:
+            if path.stem.split("-")[1] not in needed:
                 path.unlink(missing_ok=True)
 
     # ------------------------------------------------------------------- assembly
