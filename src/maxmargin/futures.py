@@ -83,7 +83,14 @@ def _connected(client: Any) -> Iterator[Any]:
     """Yield a client; one that is made of an address is closed at the end."""
     from maxmargin.data.on_dask import connect
 
-    connected = connect(client)
+    try:
+        connected = connect(client)
+    except ValueError:
+        raise ValueError(
+            f"client={client!r} is another machine without TLS, where everybody can read the data "
+            "and run functions: use tls://. If the network is trusted, connect a "
+            "distributed.Client to it, and give that."
+        ) from None
     try:
         yield connected
     finally:
@@ -163,7 +170,7 @@ def _bytes_of(value: Any) -> int:
 def threads_of(client: Any) -> int:
     """Return how many tasks the cluster runs at a time."""
     with _explained(client, "the number of workers"):
-        return max(1, sum(client.nthreads().values()))
+        return int(max(1, sum(client.nthreads().values())))
 
 
 def deal(sizes: Sequence[int], hands: int) -> list[list[int]]:
@@ -210,8 +217,8 @@ def run_tasks(
             yield found
     finally:
         left = [future for future in futures if not future.done()]
-        if left:
-            with suppress(Exception):  # whoever is lost has nothing to cancel
+        if left and getattr(client, "status", "") == "running":  # else there is nobody to ask
+            with suppress(Exception):
                 client.cancel(left)
 
 

@@ -22,6 +22,8 @@ from typing import Any
 
 import click
 
+from maxmargin.errors import DistributedFitError
+
 SCHEMA = 1
 PIPE_WIDTH = 100
 HEADING_WIDTH = 14  # so that facts printed one after the other stand below each other
@@ -352,7 +354,7 @@ class CommandLine(click.Group):
             return _fail(args, wrong.format_message(), wrong.exit_code)
         except MemoryError as too_large:
             return _fail(args, f"not enough memory ({too_large or 'no details'}); try fewer rows")
-        except (OSError, ValueError, TypeError, ImportError) as wrong:
+        except (OSError, ValueError, TypeError, ImportError, DistributedFitError) as wrong:
             return _fail(args, describe_error(wrong), trace=True)
         except Exception as unexpected:
             kind = type(unexpected).__name__

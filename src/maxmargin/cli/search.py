@@ -1,5 +1,7 @@
 """``maxmargin search``: the best parameters by cross-validation, and the model they make."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,15 @@ def without(*names: str) -> Any:
     show_default=True,
     help="Which candidates are solved to --tol.",
 )
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Scheduler of a Dask cluster whose workers do the fits, such as tcp://127.0.0.1:8786; on "
+    "other machines tls://. Default: this process.",
+)
+@click.option(
+    "--insecure", is_flag=True, help="Let --cluster be another machine without TLS: a trusted one."
+)
 def search(
     output: Output,
     data: str,
@@ -131,6 +142,8 @@ def search(
     folds: int,
     scoring: str | None,
     refine: str,
+    cluster: str | None,
+    insecure: bool,
     task: str | None,
     label: str | None,
     zero_based: bool,
@@ -143,6 +156,9 @@ def search(
     of the one before. The columns of each training part are prepared and scaled by themselves.
 
     Prints the best candidates, and the command that fits the best one without a search.
+
+    With --cluster every kernel setting is a task of a Dask cluster, with the same results. A worker
+    that is lost costs time only.
 
     Ctrl-C ends the search; nothing is saved.
     """
@@ -161,7 +177,9 @@ def search(
     machine = make_machine(model, dataset.task, dataset.y, options)
     pipeline = make_pipeline(dataset, machine, scale)
     grid = make_grid(dataset, pipeline, grids)
-    found = run_search(dataset, pipeline, grid, folds, scoring, refine, options)
+    with connected(cluster, insecure) as client:
+        given = {**options, "client": client}
+        found = run_search(dataset, pipeline, grid, folds, scoring, refine, given)
     best = found.best_estimator_
     rows = best_rows(found)
     output.facts([("searched", f"{len(found.cv_results_['params'])} candidates, {folds} folds")])
@@ -184,6 +202,27 @@ def search(
         fit=line,
         saved=path,
     )
+
+
+@contextmanager
+def connected(cluster: str | None, insecure: bool) -> Iterator[Any]:
+    """Yield a client of the cluster at an address, which is closed at the end; of none, None."""
+    if cluster is None:
+        yield None
+        return
+    from maxmargin.data.on_dask import connect
+
+    try:
+        client = connect(cluster, insecure=insecure)
+    except ValueError:
+        raise click.UsageError(
+            f"--cluster {cluster} is another machine without TLS: everybody on the network could "
+            "read the data and run functions there. Use tls://, or --insecure if you trust them."
+        ) from None
+    try:
+        yield client
+    finally:
+        client.close()
 
 
 def make_grid(dataset: Dataset, pipeline: Any, given: dict[str, Any]) -> dict[str, list[float]]:
@@ -237,8 +276,9 @@ def run_search(
     kind = KFold if dataset.task == "regression" else StratifiedKFold
     cv = kind(folds, shuffle=True, random_state=options["seed"])
     search = mm.SVCSearchCV(
-        pipeline, grid, cv=cv, scoring=scoring, refine=refine, n_jobs=options.get("jobs")
-    )
+        pipeline, grid, cv=cv, scoring=scoring, refine=refine, n_jobs=options.get("jobs"),
+        client=options.get("client"),
+    )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the exit code says it of the best
         return search.fit(dataset.X, dataset.y)
