@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -400,6 +400,14 @@ def test_a_part_that_changed_is_named(cluster: Cluster) -> None:
     before = survey(Made((500, 600, 700)))
     blocks = RowsOnDask(Made((500, 601, 700)), before, cluster.ready())
     with pytest.raises(DataFileError, match=r"^part 1 \(made\): .*601 rows where there were 600"):
+        blocks.map(name_rows, merge=join)
+
+
+def test_a_part_with_other_labels_is_named(cluster: Cluster) -> None:
+    before = survey(Made((500, 600, 700)))
+    counts = before.labels._replace(classes=np.array(["maybe", "no", "often"]))  # type: ignore[union-attr]
+    blocks = RowsOnDask(Made((500, 600, 700)), replace(before, labels=counts), cluster.ready())
+    with pytest.raises(DataFileError, match=r"^part 0 \(made\): its labels are not .*'yes'"):
         blocks.map(name_rows, merge=join)
 
 

@@ -164,17 +164,24 @@ def _assemble(
                 "before; data must not change during a fit"
             )
     X = _aligned(parts[0].X) if len(parts) == 1 else _stack([part.X for part in parts])
-    labels = np.concatenate([_labels(part, classes, regression) for part in parts])
+    named = zip(expected, parts, strict=True)
+    labels = np.concatenate([_labels(part, classes, regression, name) for (name, _), part in named])
     weight = np.concatenate([_weight(part) for part in parts])
     return HeldRows(X, {"labels": labels, "weight": weight}, edges)
 
 
-def _labels(part: Part, classes: Any, regression: bool) -> Any:
+def _labels(part: Part, classes: Any, regression: bool, name: str) -> Any:
     if part.y is None or (classes is None and not regression):
         return np.zeros(part.X.shape[0], dtype=np.int64)
     if regression:
         return np.asarray(part.y, dtype=np.float64)
-    return class_indices(classes, np.asarray(part.y)).astype(np.int64, copy=False)
+    try:
+        return class_indices(classes, np.asarray(part.y)).astype(np.int64, copy=False)
+    except ValueError as unknown:
+        raise DataFileError(
+            f"{name}: its labels are not those that were found when it was read before "
+            f"({unknown}); data must not change during a fit"
+        ) from unknown
 
 
 def _weight(part: Part) -> Floats:
@@ -459,7 +466,9 @@ class _Cluster:
                 self._give_up(now - begin, now - seen, self._last(futures, name))
             return cast(list[Any], waiting.result())
         except Exception as failed:
-            raise self._explained(failed, futures, name) from failed
+            explained = self._explained(failed, futures, name)
+            new = explained is not failed and isinstance(explained, DistributedFitError)
+            raise explained from (failed if new else None)
         finally:
             waiting.cancel()
 
