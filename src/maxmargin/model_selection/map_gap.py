@@ -24,6 +24,8 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
 from maxmargin.certificates import certify as certify_point
 from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, RandomFourier
+from maxmargin.estimators.feature_maps.source_rows import SourceRows
+from maxmargin.estimators.linear.blocked import Opened, as_source, is_source, vector_of
 from maxmargin.kernels import Linear
 from maxmargin.problems import losses
 from maxmargin.problems.duality import best_intercept
@@ -116,7 +118,7 @@ class MapGap:
 def map_gap(
     pipeline: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     sample: int | None = 2000,
     C: float | None = None,
@@ -135,8 +137,10 @@ def map_gap(
         Any steps, then Nystroem, RandomFourier or PolynomialMap, then LinearSVC (hinge loss, l2
         penalty, intercept "free" or "none"). If it is fitted, its steps and its map are used as
         they are; if not, they are fitted to all of X.
-    X, y : array-like of shape (n, d), (n,)
-        Rows and labels of two classes.
+    X, y : array-like of shape (n, d), (n,); or source
+        Rows and labels of two classes. What ``mm.data.open`` returns has its own labels; the rows
+        of the sample are read from it, the same as if all rows were in memory, and twice as many
+        with those that predictions are compared on. Steps before the map must be fitted then.
     sample : int or None, default=2000
         Rows to compare on; None: all. The exact machine has to be fitted to these.
     C : float or None, default=None
@@ -174,9 +178,13 @@ def map_gap(
     True
     """
     before, phi, machine = _read_steps(pipeline)
-    y = check_labels(y, _num_samples(X))
-    _refuse_classes(machine, y)
-    before, phi = _fit_steps(before, phi, X)
+    if is_source(X):
+        X, y, before, phi = _open_source(X, y, before, phi)
+        _refuse_classes(machine, y)
+    else:
+        y = check_labels(y, _num_samples(X))
+        _refuse_classes(machine, y)
+        before, phi = _fit_steps(before, phi, X)
     chosen, others = _sample(y, sample, generator(random_state))
     rows, labels = _prepare(before, X, chosen), y[chosen]
     cost = float(machine.C if C is None else C)
@@ -300,6 +308,35 @@ def _fit_steps(before: list[Any], phi: Any, X: Any) -> tuple[list[Any], Any]:
         for step in before:
             X = step.fit_transform(X)
         phi.fit(X)
+    _refuse_kernel(phi)
+    return before, phi
+
+
+def _open_source(source: Any, y: Any, before: list[Any], phi: Any) -> tuple[Any, Any, Any, Any]:
+    """Return rows of a source by number, all its labels, and the steps, fitted."""
+    source = as_source(source, y)
+    for step in before:
+        try:
+            check_is_fitted(step)
+        except NotFittedError as unfitted:
+            raise ValueError(
+                f"{type(step).__name__} is not fitted, and cannot be fitted to a source here: fit "
+                "the pipeline first, or use mm.data.standardize(source)."
+            ) from unfitted
+    try:
+        check_is_fitted(phi)
+    except NotFittedError:
+        mapped = source
+        for step in before:
+            mapped = mapped.mapped(step)
+        phi = clone(phi).fit(mapped)
+    _refuse_kernel(phi)
+    opened = Opened.of(source, targets=False, threads=None)
+    labels = np.asarray(vector_of(opened.blocks.vector("labels")), dtype=np.int64)
+    return SourceRows(opened), opened.survey.classes[labels], before, phi
+
+
+def _refuse_kernel(phi: Any) -> None:
     if type(phi.kernel_) is Linear:
         raise ValueError("kernel='linear' needs no map: LinearSVC on the rows themselves is exact.")
     if phi.kernel_.takes_gram or phi.kernel_.psd is False:
@@ -307,7 +344,6 @@ def _fit_steps(before: list[Any], phi: Any, X: Any) -> tuple[list[Any], Any]:
             f"kernel={phi.kernel_!r} cannot be compared here: it must be a function of two rows, "
             "and positive semidefinite."
         )
-    return before, phi
 
 
 def _sample(y: Any, size: Any, rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -328,7 +364,7 @@ def _sample(y: Any, size: Any, rng: np.random.Generator) -> tuple[Ints, Ints]:
 
 def _prepare(before: list[Any], X: Any, numbers: Ints) -> Any:
     """Return some rows in float64 as the map sees them."""
-    rows = _safe_indexing(X, numbers)
+    rows = X[numbers] if isinstance(X, SourceRows) else _safe_indexing(X, numbers)
     if getattr(rows, "dtype", None) == np.float32:
         rows = rows.astype(np.float64)
     for step in before:

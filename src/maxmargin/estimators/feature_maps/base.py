@@ -9,6 +9,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin.data.row_source import RowSource
+from maxmargin.estimators.feature_maps.source_rows import SourceRows
+from maxmargin.estimators.linear.blocked import as_source, is_source
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.threads import one_blas_thread, share_work, usual_threads
 from maxmargin.validation.data import LARGEST_SQUARE, check_rows, refuse_overflow
@@ -45,6 +48,7 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
         """Return the features of a block of rows as a sparse matrix, if ``_stays_sparse``."""
         raise NotImplementedError
 
+    _takes_sources = False  # whether it learns from sums over columns, and some rows by number
     _stays_sparse = False  # whether sparse rows get sparse features
     _threaded = False  # whether several threads fill blocks at the same time
 
@@ -77,28 +81,50 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or source
+            Rows. Of what ``mm.data.open`` returns, the rows that a map learns from are read in a
+            few passes: it is the map of the same rows in memory, but for rounding in γ.
         y : ignored
             For pipelines.
         """
         self.__dict__.pop("n_components_", None)  # if anything fails from here on, it is unfitted
-        self._learn(self._check_input(X, reset=True))
+        if is_source(X):
+            self._learn(self._check_source(as_source(X, None)))
+        else:
+            self._learn(self._check_input(X, reset=True))
         return self
+
+    def _check_source(self, source: RowSource) -> SourceRows:
+        """Survey a source; return its rows as ``_learn`` sees them."""
+        if not self._takes_sources:
+            raise ValueError(
+                f"{type(self).__name__} learns from rows in memory alone: fit it to some of the "
+                "rows, then source.mapped(map) has the features of all."
+            )
+        rows = SourceRows.of(source)
+        self.n_features_in_ = rows.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if rows.feature_names is not None:
+            self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+        rows.refuse_overflow(rows.columns.largest_square, largest_square(rows))
+        return rows
 
     def transform(self, X: Any) -> Any:
         """Return the features of rows: float32 for float32, float64 for everything else.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, n_features)
+        X : array-like or sparse matrix of shape (n, n_features), or source
             Rows.
 
         Returns
         -------
-        array of shape (n, n_components_)
+        array of shape (n, n_components_), or source
+            Of a source, the view ``source.mapped(self)``: features are computed as it is read.
         """
         check_is_fitted(self)
+        if is_source(X):
+            return as_source(X, None).mapped(self)
         return self._map(self._check_input(X, reset=False))
 
     def transform_chunks(self, X: Any, rows: int = 10_000) -> Iterator[Any]:

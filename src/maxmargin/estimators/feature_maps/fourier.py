@@ -16,6 +16,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.base import FAILURE, FeatureMap
+from maxmargin.estimators.feature_maps.source_rows import is_sparse, mean_of, resolved
 from maxmargin.kernels import RBF, Laplacian, as_kernel
 from maxmargin.validation.data import generator
 from maxmargin.validation.parameters import check_flag, check_number
@@ -91,13 +92,14 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.random_state = random_state
 
     _threaded = True
+    _takes_sources = True
 
     def _learn(self, X: Any) -> None:
         kernel = self._check_kernel()
         rng = generator(self.random_state)
-        self.kernel_ = kernel.resolved(X)
+        self.kernel_: Any = resolved(kernel, X)
         n, d = X.shape
-        self.center_ = None if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)
+        self.center_ = None if is_sparse(X) else mean_of(X)
         self.frequencies_ = self._draw(d, -(-int(self.n_components) // 2), rng)
         self.phase_ = float(rng.uniform(0, 2 * math.pi))
         self.n_components_ = int(self.n_components)

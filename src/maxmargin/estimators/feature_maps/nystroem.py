@@ -34,6 +34,7 @@ from maxmargin.estimators.feature_maps.base import (
     float_type,
     largest_square,
 )
+from maxmargin.estimators.feature_maps.source_rows import SourceRows, is_sparse, resolved
 from maxmargin.estimators.kernel_input import KernelInput, count_threads
 from maxmargin.kernels import Kernel
 from maxmargin.threads import one_blas_thread
@@ -130,6 +131,7 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
     """
 
     _kept_rows = "landmarks_"
+    _takes_sources = True
     _instead: ClassVar = {
         "kernel_params": "Give a Kernel object, or a function with its parameters bound.",
     }
@@ -185,6 +187,15 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
             self._check_parameters()
         return super()._check_input(X, reset=reset)
 
+    def _check_source(self, source: Any) -> Any:
+        self._check_parameters()
+        if self._named_kernel().takes_gram:
+            raise ValueError(
+                f"kernel={self.kernel!r} needs the matrix of all rows, but a source has rows: "
+                "choose a kernel that is a function of two rows."
+            )
+        return super()._check_source(source)
+
     def _largest_square(self, X: Any) -> float:
         return largest_square(X)
 
@@ -192,7 +203,7 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         rng = generator(self.random_state)
         kernel = self._named_kernel(X.dtype.kind == "O")
         if not (kernel.takes_gram or kernel.takes_objects):
-            kernel = kernel.resolved(X)
+            kernel = resolved(kernel, X)
         self.kernel_ = kernel
         rows = KernelRows(kernel, X, count_threads(self.n_jobs))
         count = int(self.n_landmarks or self.n_components)
@@ -218,6 +229,7 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         n = len(rows)
         seen = n if self.error_rows is None else min(n, int(self.error_rows))
         sample = np.arange(n) if seen == n else np.sort(rng.choice(n, seen, replace=False))
+        rows.keep(sample)
         left, total, largest = self._residuals(rows, sample)
         self.error_rows_ = seen
         self.error_ = n * float(left.mean())
@@ -239,9 +251,7 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
             left[part] = np.maximum(missed, 0.0)
             total += float((missed + np.einsum("ij,ij->i", phi, phi)).sum())
         if len(sample) < len(rows):  # the bound depends on how large an unseen error may be
-            every = np.arange(len(rows))
-            parts = cut_blocks(len(rows), getattr(self, "n_features_in_", 1))
-            largest = max(float(rows.diagonal(every[part]).max()) for part in parts)
+            largest = rows.largest_diagonal(getattr(self, "n_features_in_", 1))
         return left, total, largest
 
     def _width(self) -> int:
@@ -280,6 +290,19 @@ class KernelRows:
             return np.asarray(self.X[rows, rows], dtype=np.float64)
         return self.kernel.diag(self.take(rows)).astype(np.float64)
 
+    def largest_diagonal(self, width: int) -> float:
+        """Return the largest K(x, x) of all rows, which have so many numbers each."""
+        if isinstance(self.X, SourceRows):
+            return self.X.largest_diagonal(self.kernel)
+        every = np.arange(len(self))
+        parts = cut_blocks(len(self), width)
+        return max(float(self.diagonal(every[part]).max()) for part in parts)
+
+    def keep(self, rows: Ints) -> None:
+        """Say that some rows, which are ascending, will be asked for in pieces."""
+        if isinstance(self.X, SourceRows):
+            self.X.keep(rows)
+
     def block(self, rows: Ints) -> Floats:
         """Return K between some rows."""
         if self.kernel.takes_gram:
@@ -294,6 +317,7 @@ class KernelRows:
 
     def take_landmarks(self, rows: Ints) -> tuple["Landmarks", Floats]:
         """Return rows as landmarks, and K between them."""
+        self.keep(rows)
         some = None if self.kernel.takes_gram else self.X[rows]
         return Landmarks(self.kernel, some, rows, self.threads), self.block(rows)
 
@@ -379,6 +403,7 @@ def choose_landmarks(
         return rows.take_landmarks(np.sort(rng.choice(n, count, replace=False, p=chances)))
     used = min(n, max(_SETTINGS.fewest_candidates, _SETTINGS.candidates * count))
     candidates = np.sort(rng.choice(n, used, replace=False))
+    rows.keep(candidates)
     if method == "kmeans":
         return _find_centres(rows, candidates, count, rng)
     scores = _estimate_leverage(rows, candidates, count, rng)
@@ -434,7 +459,7 @@ def _find_centres(
         # Of fewer distinct rows than centres, some centres are equal.
         warnings.simplefilter("ignore", ConvergenceWarning)
         centres = clusters.fit(_narrow_indices(X[candidates])).cluster_centers_.astype(X.dtype)
-    if sp.issparse(X):
-        centres = type(X)(centres)
+    if is_sparse(X):
+        centres = (sp.csr_array if isinstance(X, SourceRows) else type(X))(centres)
     K = np.asarray(kernel.gram(centres.astype(np.float64)), dtype=np.float64)
     return Landmarks(kernel, centres, None, rows.threads), K

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.feature_maps.base import FeatureMap, largest_square
+from maxmargin.estimators.feature_maps.source_rows import SourceRows, resolved
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels import Polynomial
 from maxmargin.validation.data import refuse_overflow
@@ -79,13 +80,15 @@ class PolynomialMap(FeatureMap):
         self.coef0 = coef0
         self.max_columns = max_columns
 
+    _takes_sources = True
+
     def _learn(self, X: Any) -> None:
         check_number(self, "degree", at_least=1, integer=True)
         check_number(self, "coef0", at_least=0)
         check_number(self, "max_columns", at_least=1, integer=True)
-        kernel = Polynomial(int(self.degree), self.gamma, float(self.coef0))
+        kernel: Any = Polynomial(int(self.degree), self.gamma, float(self.coef0))
         self._refuse_many(X.shape[1])
-        kernel = kernel.resolved(X)
+        kernel = resolved(kernel, X)
         self._refuse_overflow(X, kernel)
         self.kernel_ = kernel
         self.powers_ = list_monomials(X.shape[1], int(self.degree), self.coef0 > 0)
@@ -105,9 +108,14 @@ class PolynomialMap(FeatureMap):
     def _refuse_overflow(self, X: Any, kernel: Any) -> None:
         """Raise if the largest value of the kernel does not fit."""
         with np.errstate(over="ignore"):
-            inner = kernel.gamma * np.float64(largest_squared_norm(X)) + kernel.coef0
+            stored = isinstance(X, SourceRows)
+            square = X.columns.largest_square if stored else largest_squared_norm(X)
+            inner = kernel.gamma * np.float64(square) + kernel.coef0
             largest = np.power(np.float64(inner), kernel.degree)
-        refuse_overflow(self, X, float(largest), largest_square(X))
+        if stored:
+            X.refuse_overflow(float(largest), largest_square(X))
+        else:
+            refuse_overflow(self, X, float(largest), largest_square(X))
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         X = super()._check_input(X, reset=reset)
