@@ -241,6 +241,21 @@ def test_workers_of_a_cluster_train_the_same_machines(tmp_path: Path) -> None:
         mm.PartitionedSVC(client="tcp://127.0.0.1:8786").fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_dask_client_trains_the_same_machines() -> None:
+    distributed = pytest.importorskip("distributed")
+    options = {
+        "processes": False,
+        "n_workers": 1,
+        "dashboard_address": ":0",
+        "set_as_default": False,
+    }
+    with distributed.Client(**options) as client:
+        there = mm.PartitionedSVC(size=100, client=client).fit(X, Y)
+    here = mm.PartitionedSVC(size=100).fit(X, Y)
+    assert np.array_equal(there.decision_function(NEW), here.decision_function(NEW))
+
+
 def test_a_time_limit_leaves_a_model_that_says_so() -> None:
     model = mm.PartitionedSVC(size=20, max_time=1e-6)
     with pytest.warns(ConvergenceWarning, match="not reached and predict the most frequent class"):

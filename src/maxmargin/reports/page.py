@@ -139,6 +139,8 @@ _PERCEPTRON = "a boundary that was corrected at each mistake"
 _MODELS = {
     "SVC": f"A support vector classifier: {_SOFT} C times their depth.",
     "LinearSVC": f"A linear support vector classifier: {_SOFT} C times a loss.",
+    "PartitionedSVC": "Support vector classifiers on the cells of a partition of the rows. Each is "
+    f"{_SOFT} C times their depth.",
     "HardMarginSVC": f"A hard-margin classifier: {_WIDEST}, with no training row inside it.",
     "BayesPointClassifier": "The vote of all boundaries that are right about every training row, "
     "weighed by how probable they were before.",
