@@ -36,7 +36,8 @@ class Made:
     sparse: bool = False
     wrong: int = -1  # the part that cannot be read
     error: type[Exception] = DataFileError
-    deadly: int = -1  # the part that ends the process which reads it
+    deadly: int = -1  # the part that ends the process which reads it …
+    once: str = ""  # … unless this file is there, which is then made
     dtype: Any = np.float64
     feature_names: Any = None
 
@@ -46,7 +47,9 @@ class Made:
     def load(self, part: int) -> Part:
         if part == self.wrong:
             raise self.error(f"{self.describe(part)}: it is broken")
-        if part == self.deadly:
+        if part == self.deadly and not (self.once and Path(self.once).exists()):
+            if self.once:
+                Path(self.once).touch()
             os._exit(1)
         random = np.random.default_rng([7, part])
         X = random.normal(size=(self.rows[part], self.n_columns))
@@ -336,6 +339,16 @@ def test_a_killed_worker_changes_no_bit(
         found = passes(blocks, moment)
     assert killer.killed == 1
     assert_same_bits(found, expected[kind])
+
+
+def test_a_worker_lost_while_reading_changes_no_bit(
+    cluster: Cluster, tmp_path: Path, expected: Any
+) -> None:
+    well = SOURCES["dense"]
+    source = replace(well, deadly=4, once=str(tmp_path / "died"))
+    blocks = RowsOnDask(source, survey(well), cluster.ready()).with_loss(HalfRule(0.5))
+    assert_same_bits(passes(blocks), expected["dense"])
+    assert (tmp_path / "died").exists()
 
 
 def test_what_was_saved_is_where_lost_vectors_begin(cluster: Cluster, tmp_path: Path) -> None:
