@@ -352,7 +352,8 @@ def test_a_deadly_task_is_named() -> None:
 
     class Deadly(Lonely):
         def result(self, timeout: float) -> Any:
-            raise KilledWorker("task", None, 3)
+            nobody: Any = None
+            raise KilledWorker("task", nobody, 3)
 
     with pytest.raises(DistributedFitError, match="ran a search, task 1 of 1 died"):
         list(futures.run_tasks(Deadly(), print, [()], "a search"))

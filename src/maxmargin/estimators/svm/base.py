@@ -318,7 +318,7 @@ def _same_rows(data: Training, kernel: Kernel, labels: Ints, last: Last) -> tupl
 # ------------------------------------------------------------------- classes
 
 
-class _Given(NamedTuple):
+class _PairsData(NamedTuple):
     """What a fit is given, as tasks on a cluster get it."""
 
     machine: Any
@@ -328,7 +328,7 @@ class _Given(NamedTuple):
 
 
 def _solve_pairs(
-    given: _Given, starts: list[Point], chosen: list[int], settings: Settings
+    given: _PairsData, starts: list[Point], chosen: list[int], settings: Settings
 ) -> list[Result]:
     """Solve some of the problems of a machine, on a worker."""
     problems = clone(given.machine).formulate(given.X, given.y, given.weight).problems
@@ -397,7 +397,7 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
             )
         sizes = [len(problem) for problem in formulated.problems]
         dealt = deal(sizes, 2 * threads_of(client))
-        shared = share(client, _Given, clone(self), *given)
+        shared = share(client, _PairsData, clone(self), *given)
         tasks = [(shared, [starts[k] for k in some], some, settings) for some in dealt]
         found = run_tasks(client, _solve_pairs, tasks, "pairs of classes")
         results = {k: result for some, own in zip(dealt, found, strict=True)

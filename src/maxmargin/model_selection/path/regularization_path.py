@@ -170,7 +170,7 @@ def _refuse_watchers(client: Any, machine: Any, settings: Settings) -> None:
         )
 
 
-class _Given(NamedTuple):
+class _PathData(NamedTuple):
     """The estimator at C = 1 and its data, as tasks on a cluster get them."""
 
     machine: Any
@@ -190,7 +190,7 @@ def _solve_path_on(
     """Solve the problems along C as tasks on a cluster, each task some of them."""
     # Each task computes the kernel matrix, so that there are no more of them than work at a time.
     dealt = deal([len(problem) for problem in problems], threads_of(client))
-    shared = share(client, _Given, clone(machine), *data)
+    shared = share(client, _PathData, clone(machine), *data)
     tasks = [(shared, some, Cs, settings) for some in dealt]
     found = run_tasks(client, _solve_some, tasks, "a regularization path")
     steps: list[list[Step]] = [[] for _ in problems]
@@ -201,7 +201,7 @@ def _solve_path_on(
 
 
 def _solve_some(
-    given: _Given, chosen: list[int], Cs: Floats, settings: Settings
+    given: _PathData, chosen: list[int], Cs: Floats, settings: Settings
 ) -> list[list[tuple[float, Any, Floats]]]:
     """Return C, result and scores of each step of some problems, on a worker."""
     problems = clone(given.machine).formulate(given.X, given.y, given.weight).problems

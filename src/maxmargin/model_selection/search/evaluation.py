@@ -74,7 +74,7 @@ class Evaluated(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class SearchFits:
     """Rows, splits and models of a search, and how these are scored."""
 
     X: Any

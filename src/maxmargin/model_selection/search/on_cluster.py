@@ -20,7 +20,7 @@ from maxmargin.estimators.kernel_input import named_kernel
 from maxmargin.futures import run_tasks, scheduler_info, share, submit, threads_of
 from maxmargin.model_selection.search.evaluation import (
     Evaluated,
-    Evaluation,
+    SearchFits,
     SparseDuals,
     quietly,
 )
@@ -62,7 +62,7 @@ class ClusterRun(SearchRun):
     def _evaluate_all(self, pool: Executor) -> None:
         del pool
         given = [getattr(self.evaluation, each.name) for each in fields(self.evaluation)]
-        self._data = share(self.client, Evaluation, *given)
+        self._data = share(self.client, SearchFits, *given)
         todo = [each for stage in group(self.evaluation.models) for each in self._divide(stage)]
         for (view, bundle), result in zip(todo, self._run(todo), strict=True):
             self.matrices += result.matrices
@@ -140,11 +140,11 @@ def _places(family: Family, chosen: Ints) -> list[int]:
 # ------------------------------------------------------------------- on a worker
 
 
-def _make_view(evaluation: Evaluation, steps: Any, split: Split) -> View:
+def _make_view(evaluation: SearchFits, steps: Any, split: Split) -> View:
     return next(evaluation.views(steps, [split]))
 
 
-def _evaluate(evaluation: Evaluation, view: View | None, bundle: Bundle) -> BundleResult:
+def _evaluate(evaluation: SearchFits, view: View | None, bundle: Bundle) -> BundleResult:
     """Fit and score the families of a bundle."""
     if view is None:
         view = next(evaluation.views(None, evaluation.splits))
@@ -166,7 +166,7 @@ def _evaluate(evaluation: Evaluation, view: View | None, bundle: Bundle) -> Bund
 
 
 def _evaluate_on_matrix(
-    evaluation: Evaluation, view: View, splits: list[Split], bundle: Bundle, pool: Executor
+    evaluation: SearchFits, view: View, splits: list[Split], bundle: Bundle, pool: Executor
 ) -> list[list[Evaluated]]:
     """Return the results of each kernel."""
     gram = evaluation.gram_of(view, bundle.stage)
@@ -193,7 +193,7 @@ def ask_for_memory(client: Any) -> int | None:
     return min(limits, default=None)
 
 
-class _Rows(NamedTuple):
+class _SearchedRows(NamedTuple):
     X: Any
     y: Any
 
@@ -205,13 +205,18 @@ def fit_each(
 
     ``tasks`` has parameters, rows to learn from, and rows to score.
     """
-    data = share(client, _Rows, *rows)
+    data = share(client, _SearchedRows, *rows)
     arguments = [(data, estimator, *task, options) for task in tasks]
     return list(run_tasks(client, _fit_one, arguments, "a search"))
 
 
 def _fit_one(
-    rows: _Rows, estimator: Any, parameters: Any, train: Ints, test: Ints, options: dict[str, Any]
+    rows: _SearchedRows,
+    estimator: Any,
+    parameters: Any,
+    train: Ints,
+    test: Ints,
+    options: dict[str, Any],
 ) -> Any:
     return _fit_and_score(
         clone(estimator), rows.X, rows.y, train=train, test=test, parameters=parameters, **options

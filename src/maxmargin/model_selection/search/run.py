@@ -13,7 +13,7 @@ from maxmargin.kernels import Kernel
 from maxmargin.model_selection.search.contenders import Standings
 from maxmargin.model_selection.search.evaluation import (
     Evaluated,
-    Evaluation,
+    SearchFits,
     SparseDuals,
     quietly,
 )
@@ -113,7 +113,7 @@ class Racing:
 class SearchRun:
     """The candidates of a search in all its splits."""
 
-    evaluation: Evaluation
+    evaluation: SearchFits
     candidates: list[dict[str, Any]]
     racing: Racing
     verbose: int

@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 from maxmargin import clock
 from maxmargin.errors import DistributedFitError
 from maxmargin.futures import cluster_of
-from maxmargin.model_selection.search.evaluation import Evaluation, Scoring
+from maxmargin.model_selection.search.evaluation import Scoring, SearchFits
 from maxmargin.model_selection.search.metrics import find_metrics
 from maxmargin.model_selection.search.on_cluster import ClusterRun, ask_for_memory, fit_each
 from maxmargin.model_selection.search.plan import Split, find_obstacle, steps_of
@@ -226,7 +226,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             return self._search_plainly(client, X, y, params, "there are no splits")
         fit_params = {k: v for k, v in routed.estimator.fit.items() if v is not None}
         weight = fit_params.get(_weight_name(self.estimator))
-        evaluation = Evaluation(
+        evaluation = SearchFits(
             X,
             y,
             None if weight is None else np.asarray(weight, dtype=np.float64),
