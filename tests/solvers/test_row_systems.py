@@ -35,7 +35,7 @@ def system(X: Any, intercept: Intercept, settings: Newton, h: Floats) -> RowSyst
     loss = losses.hinge(np.where(np.arange(n) % 2, 1.0, -1.0), np.ones(n))
     passes = Passes(Problem.linear(X, loss, intercept, 0.5), 1, centred=False)
     found = RowSystem(settings, X, passes, RIDGES[intercept])
-    found.prepare(np.zeros(n), h, None)  # type: ignore[arg-type]
+    found.activate(h)
     return found
 
 

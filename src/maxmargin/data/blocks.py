@@ -8,8 +8,9 @@ last bit whatever the number of threads, blocks, files, partitions or workers.
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +29,8 @@ _MOST_SQUARED = 2000
 _WORTH_A_THREAD = 1 << 19  # numbers read in a pass
 
 
-class Block(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Block:
     """Consecutive rows as a step sees them: rows begin … end of arrays that may hold more."""
 
     X: Any  # C-ordered array or CSR; None in passes that read no rows
@@ -36,8 +38,13 @@ class Block(NamedTuple):
     begin: int
     end: int
     first: int  # the number of row ``begin`` among all rows
-    loss: Loss | None
+    given_loss: Any  # Loss, or what makes it when a step asks for it; None if there is none
     vectors: dict[str, Any]  # numbers of rows (scores, duals) by name, indexed begin … end too
+
+    @property
+    def loss(self) -> Any:
+        """The losses of rows, indexed begin … end."""
+        return self.given_loss() if callable(self.given_loss) else self.given_loss
 
     def __getitem__(self, name: str) -> Any:
         """Return the numbers of rows that have this name."""

@@ -373,17 +373,6 @@ class _BlockVectors(dict[str, Any]):
         return self.made[name].get()
 
 
-class _LazyBlock(Block):
-    """A block whose losses are made when a step asks for them: many do not."""
-
-    @property
-    def loss(self) -> Loss | None:
-        """The losses of the rows."""
-        lazy: Any = tuple.__getitem__(self, 5)
-        found: Loss | None = lazy.get() if isinstance(lazy, _Lazily) else lazy
-        return found
-
-
 @dataclass(frozen=True)
 class _OpenBlock:
     """A block with its leaves."""
@@ -405,7 +394,8 @@ class _OpenBlock:
         begin, end = self.ranges[number - self.first]
         X, rows = self.X or (None, None)
         at, to = begin - self.begin, end - self.begin
-        return _LazyBlock(X, rows, at, to, begin, self.loss, self.vectors)
+        loss = self.loss.get if isinstance(self.loss, _Lazily) else self.loss
+        return Block(X, rows, at, to, begin, loss, self.vectors)
 
 
 # ------------------------------------------------------------------- reading

@@ -159,7 +159,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         """Return where to start each problem after the last fit; None if that says nothing."""
         raise NotImplementedError
 
-    def _report(self, data: Training, results: list[Result], doubt: str = "") -> Self:
+    def _report(self, data: Any, results: list[Result], doubt: str = "") -> Self:
         """Set the attributes about solving, and warn if it stopped short of what was asked for.
 
         ``doubt`` is a sentence on what is wrong with the optimum itself.

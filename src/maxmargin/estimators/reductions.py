@@ -29,18 +29,25 @@ def binary_subproblems(labels: Ints, n_classes: int, scheme: str) -> list[Subpro
     class, ``"ovo"`` one for each pair (i, j), i < j, in which i is positive; ``"crammer_singer"``
     has none, as the classes are learnt together.
     """
-    if n_classes == 2:
-        return [Subproblem(None, np.where(labels == 1, 1.0, -1.0), 1, 0)]
-    if scheme == "crammer_singer":
-        return []
-    present = np.unique(labels).tolist()
-    if scheme == "ovr":
-        return [Subproblem(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in present]
     subproblems = []
-    for i, j in combinations(present, 2):
+    for i, j in class_pairs(np.unique(labels), n_classes, scheme):
+        if n_classes == 2 or j < 0:
+            subproblems.append(Subproblem(None, np.where(labels == i, 1.0, -1.0), i, j))
+            continue
         rows = np.flatnonzero((labels == i) | (labels == j))
         subproblems.append(Subproblem(rows, np.where(labels[rows] == i, 1.0, -1.0), i, j))
     return subproblems
+
+
+def class_pairs(present: Ints, n_classes: int, scheme: str) -> list[tuple[int, int]]:
+    """Return the classes on both sides of each binary problem, −1: all others."""
+    if n_classes == 2:
+        return [(1, 0)]
+    if scheme == "crammer_singer":
+        return []
+    if scheme == "ovr":
+        return [(k, -1) for k in present.tolist()]
+    return list(combinations(present.tolist(), 2))
 
 
 def best_classes(

@@ -13,6 +13,7 @@ from maxmargin.loops.rows import (
     row_copy,
     row_outer,
     row_shifted_axpy,
+    row_shifted_axpy_square,
     row_shifted_dot,
 )
 
@@ -29,6 +30,34 @@ def add_rows(X: Any, begin: Any, end: Any, centre: Any, out: Any) -> None:
     """Do out += Σ(x − centre); sparse rows are not centred."""
     for i in range(begin, end):
         row_shifted_axpy(X, i, centre, 1.0, out)
+
+
+@compiled
+def add_products(
+    X: Any, begin: int, end: int, centre: Any, p: Any, offset: float, h: Any, out: Any
+) -> float:
+    """Do out += Σh((x − centre)·p + offset)(x − centre); return the sum without the last factor."""
+    total = 0.0
+    for i in range(begin, end):
+        if h[i] > 0.0:
+            along = h[i] * (row_shifted_dot(X, i, centre, p) + offset)
+            row_shifted_axpy(X, i, centre, along, out)
+            total += along
+    return total
+
+
+@compiled
+def add_squares(
+    X: Any, begin: int, end: int, centre: Any, h: Any, plain: Any, square: Any
+) -> float:
+    """Do plain += Σh(x − centre) and square += Σh(x − centre)²; return Σh."""
+    total = 0.0
+    for i in range(begin, end):
+        if h[i] > 0.0:
+            row_shifted_axpy(X, i, centre, h[i], plain)
+            row_shifted_axpy_square(X, i, centre, h[i], square)
+            total += h[i]
+    return total
 
 
 @compiled

@@ -198,6 +198,22 @@ def row_shifted_axpy(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
 
 
 @chosen_by_type
+def row_shifted_axpy_square(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
+    """Do w += scale · (xᵢ − centre)² for a dense row, w += scale · xᵢ² for a sparse one."""
+
+    def csr(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
+        for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            w[np.uint64(X.indices[k])] += scale * X.data[k] * X.data[k]
+
+    def dense(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
+        for j in range(X.values.shape[1]):
+            away = X.values[i, j] - centre[j]
+            w[j] += scale * away * away
+
+    return csr if _is_csr(X) else dense
+
+
+@chosen_by_type
 def row_shifted_dot_size(X: Any, i: Any, centre: Any, w: Any) -> Any:
     """Return (xᵢ − centre)·w, and the same of absolute values; a sparse row has no centre."""
 

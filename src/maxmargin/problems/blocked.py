@@ -1,7 +1,9 @@
 """Linear machines whose rows live in blocks: on disk, or on the workers of a cluster."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,10 +12,11 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.data.blocks import Block, Blocks, join
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, LinearProblem, Problem
+from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem
 
 
-class HingeRule(NamedTuple):
+@dataclass(frozen=True)
+class HingeRule:
     """The hinge loss, or its square, of one class against another, or against all others.
 
     Rows of other classes and rows without weight cost nothing: their duals are 0.
@@ -35,7 +38,8 @@ class HingeRule(NamedTuple):
         return _without_cost(losses.CLASSIFYING[self.name], np.where(own, 1.0, -1.0), cost)
 
 
-class TubeRule(NamedTuple):
+@dataclass(frozen=True)
+class TubeRule:
     """The ε-insensitive loss, or its square."""
 
     C: float
@@ -52,7 +56,7 @@ class TubeRule(NamedTuple):
         return _without_cost(of, np.asarray(target, dtype=np.float64), self.C * weight)
 
 
-def _without_cost(loss: Any, target: Floats, cost: Floats) -> Loss:
+def _without_cost(loss: Callable[[Floats, Floats], Loss], target: Floats, cost: Floats) -> Loss:
     """Return the losses of rows, some of which may cost nothing."""
     free = cost == 0
     if not free.any():
@@ -60,6 +64,17 @@ def _without_cost(loss: Any, target: Floats, cost: Floats) -> Loss:
     found = loss(target, np.where(free, 1.0, cost))
     low, high = np.where(free, 0.0, found.low), np.where(free, 0.0, found.high)
     return found._replace(low=low, high=high)
+
+
+LossRule = Callable[..., Loss]  # (labels or targets, weights) of some rows -> their losses
+
+
+class Checkpoint(NamedTuple):
+    """Where a solver writes how far it came, and goes on from after it was killed."""
+
+    folder: Path
+    every: int  # iterations
+    digest: str  # of rows and parameters: of another fit nothing is taken
 
 
 @dataclass(frozen=True)
@@ -73,7 +88,9 @@ class BlockedProblem:
     blocks: Blocks  # with the loss
     intercept: Intercept = Intercept.FREE
     constant: float = 0.0  # the feature whose weight is a penalised intercept
-    l1_ratio: float = 0.0
+    checkpoint: Checkpoint | None = None
+    l1_ratio: ClassVar[float] = 0.0
+    is_hinge: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return self.blocks.n
@@ -82,6 +99,24 @@ class BlockedProblem:
     def variables(self) -> int:
         """How many dual variables there are."""
         return self.blocks.n
+
+    def certificate_work(self, beta: Any) -> float:
+        """Return 0: how long a pass over the rows takes is not known beforehand."""
+        return 0.0
+
+    def without_duals(self, point: Point) -> Point:
+        """Return the point with duals that need no proof."""
+        return replace(point, beta=self._no_duals())
+
+    def guess(self, start: Point) -> Point:
+        """Return a point that takes no time to find: the start, or 0."""
+        w = np.zeros(self.blocks.d) if start.w is None else start.w
+        return Point(w, start.b, self._no_duals() if start.beta is None else start.beta)
+
+    def _no_duals(self) -> Any:
+        self.blocks.renew("none")
+        self.blocks.map(_set_zero, "none", writes=("none",), reads_rows=False)
+        return self.blocks.vector("none")
 
     def take(self, rows: Ints) -> LinearProblem:
         """Return the problem of some of its rows, which are ascending, in memory."""
@@ -93,8 +128,13 @@ def take_rows(blocks: Blocks, rows: Ints) -> tuple[Any, Loss]:
     """Return some rows, which are ascending, with their losses."""
     found = blocks.map(_take, np.asarray(rows), merge=join)
     parts = [each[1] for each in found]
-    columns = (np.concatenate([part[k] for part in parts]) for k in range(4))
-    return joined([each[0] for each in found]), Loss(*columns, parts[0].epsilon)
+    target, low, high, quadratic = (np.concatenate([part[k] for part in parts]) for k in range(4))
+    loss = Loss(target, low, high, quadratic, parts[0].epsilon)
+    return joined([each[0] for each in found]), loss
+
+
+def _set_zero(block: Block, name: str) -> None:
+    block[name][block.begin : block.end] = 0.0
 
 
 def _take(block: Block, rows: Ints) -> list[Any]:

@@ -25,20 +25,27 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
-from maxmargin.problems.blocked import BlockedProblem
+from maxmargin.problems.blocked import BlockedProblem, Checkpoint
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
 from maxmargin.solvers.active_set import ActiveSet
-from maxmargin.solvers.linear_systems import solve_positive, solve_preconditioned
+from maxmargin.solvers.linear_systems import (
+    solve_by_products,
+    solve_positive,
+    solve_preconditioned,
+)
 from maxmargin.solvers.polish import polished
 from maxmargin.solvers.row_sums import (
     AnyLinearProblem,
+    Look,
     LossFacts,
+    Move,
     Passes,
     Sums,
     blocks_of,
     sum_squares,
 )
 
+_STAY = Move()
 _ROUNDING = 1e-15  # of the objective: steps that promise less do not count
 _ROUGHLY = 1e-9  # of the objective, by which a solution of the conditions may be off
 _EXACT = 1e-13  # relative gap that counts as none
@@ -65,6 +72,7 @@ class Newton:
     most_heavy: int = 1000
     cg_steps: int = 200
     cg_enough: float = 0.01  # part of the step that these may be off by
+    cg_residual: float = 0.03  # of the gradient, that they may leave if rows are in blocks
     polish_gap: float = 1e-3  # from which it is worth trying to solve the conditions directly
     sample_rows: int = 4000  # of a subsample, at least
     sample_per_column: int = 20
@@ -81,12 +89,11 @@ class Newton:
         width, active_set = None, ActiveSet(self.threads)
         best: Iterate | None = None
         passes = Passes(problem, self.threads)
-        in_memory = not isinstance(problem, BlockedProblem)
-        if in_memory and self.active_sets and active_set.suits(problem, start):
-            for best in active_set.iterates(problem, start):
+        if not isinstance(problem, BlockedProblem) and active_set.suits(problem, start):
+            for best in active_set.iterates(problem, start) if self.active_sets else ():
                 yield best
                 start = Point(best.w, best.b, best.beta)
-        if start.w is None and start.beta is None:
+        if start.w is None and start.beta is None and not _Kept(problem).is_there:
             nothing = self._nothing(passes)
             for begun in self._subsample_starts(problem):
                 start, width = begun
@@ -96,19 +103,20 @@ class Newton:
                     else replace(nothing, primal=np.inf, w=start.w, b=start.b)
                 )
         state = _NewtonState(self, problem, passes, start, width)
+        kept = _Kept(problem)
+        kept.resume(state)
         while True:
             iterate = state.iterate()
             yield iterate if best is None or iterate.converged else best.improved(iterate)
             if not state.advance():
                 return
+            kept.save(state)
 
     def _nothing(self, passes: Passes) -> Iterate:
         """Return what is known before anything is: the iterate w = 0."""
         passes.fill("none", _zeros)
         duals = passes.blocks.vector("none")
-        return Iterate(
-            passes.losses_at_zero(), 0.0, np.zeros(passes.d), 0.0, duals, finished=False
-        )
+        return Iterate(passes.losses_at_zero(), 0.0, np.zeros(passes.d), 0.0, duals, finished=False)
 
     def width(self, *, wide: bool, started: bool) -> float:
         """Return how much to smooth at first, in units of the targets' scale."""
@@ -149,8 +157,8 @@ class Newton:
 class System(Protocol):
     """Gradient sums and Newton steps at a point."""
 
-    def prepare(self, beta: Any, h: Any, sums: Sums) -> tuple[Floats, Floats]:
-        """Take note of the duals and curvatures; return Σβ(x − c) over β > 0 and β < 0."""
+    def look(self, move: Move, width: float) -> Look:
+        """Move the scores, take note of duals and curvatures there, and return their sums."""
         ...
 
     def step(self, gradient: Floats) -> Floats:
@@ -171,10 +179,11 @@ class ColumnSystem:
     def __init__(self, passes: Passes, ridge: float) -> None:
         self.passes, self.ridge = passes, ridge
 
-    def prepare(self, beta: str, h: str, sums: Sums) -> tuple[Floats, Floats]:
+    def look(self, move: Move, width: float) -> Look:
         """Sum up the Hessian on the way."""
-        gains, losses, self.hessian = self.passes.curvature(beta, h, sums)
-        return gains, losses
+        found = self.passes.look(move, width, squares=True)
+        self.hessian = found.hessian
+        return found
 
     def step(self, gradient: Floats) -> Floats:
         """Return the Newton step, from the system with unit diagonal."""
@@ -189,6 +198,38 @@ class ColumnSystem:
         return -solve_positive(H, gradient)
 
 
+class ProductSystem:
+    """One unknown per column, if these are many: by conjugate gradients, a pass for each step."""
+
+    def __init__(self, settings: Newton, passes: Passes, ridge: float) -> None:
+        self.settings, self.passes, self.ridge = settings, passes, ridge
+
+    def look(self, move: Move, width: float) -> Look:
+        """Sum up the diagonal on the way."""
+        found = self.passes.look(move, width, squares=False)
+        self.diagonal = self.passes.squares("h")
+        return Look(found.sums, *self.passes.combinations("beta"))
+
+    def step(self, gradient: Floats) -> Floats:
+        """Return an approximate Newton step."""
+        fixed = np.isinf(self.ridge)
+        own = np.append(np.ones(self.passes.d), 0.0 if fixed else self.ridge)
+
+        def product(p: Floats) -> Floats:
+            image = own * p + self.passes.products(p[:-1], 0.0 if fixed else float(p[-1]), "h")
+            if fixed:
+                image[-1] = p[-1]
+            return np.asarray(image)
+
+        diagonal = own + self.diagonal
+        if fixed or diagonal[-1] == 0.0:
+            diagonal[-1] = 1.0
+        settings = self.settings
+        return -solve_by_products(
+            product, gradient, diagonal, steps=settings.cg_steps, enough=settings.cg_residual
+        )
+
+
 class RowSystem:
     """One unknown per active row; products of rows are kept from step to step."""
 
@@ -197,12 +238,16 @@ class RowSystem:
         self.most = settings.many_sparse_rows if sp.issparse(X) else settings.many_rows
         self.cache = _Products(X, passes.centre, 2 * self.most)
 
-    def prepare(self, beta: Any, h: Any, sums: Sums) -> tuple[Floats, Floats]:
+    def look(self, move: Move, width: float) -> Look:
         """Note which rows are active."""
-        curves = self.passes.array(h)
-        self.active = np.flatnonzero(curves > 0)
-        self.h = curves[self.active]
-        return self.passes.combinations(beta)
+        found = self.passes.look(move, width, squares=False)
+        self.activate(self.passes.array("h"))
+        return Look(found.sums, *self.passes.combinations("beta"))
+
+    def activate(self, h: Floats) -> None:
+        """Note which rows are active: those with a curvature."""
+        self.active = np.flatnonzero(h > 0)
+        self.h = h[self.active]
 
     def step(self, gradient: Floats) -> Floats:
         """Return the Newton step."""
@@ -364,7 +409,58 @@ def _dense(K: Any) -> Floats:
     return np.asarray(K.toarray() if sp.issparse(K) else K)
 
 
+# ------------------------------------------------------------------- checkpoints
+
+
+_SAVED = ("f", "prox_centre", "best_beta")
+
+
+class _Kept:
+    """What a fit to rows in blocks keeps in files, to go on from there after it was killed."""
+
+    def __init__(self, problem: AnyLinearProblem) -> None:
+        self.blocks: Any = None
+        self.at: Checkpoint | None = None
+        if isinstance(problem, BlockedProblem):
+            self.blocks, self.at = problem.blocks, problem.checkpoint
+        self.made = 0
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is something to go on from."""
+        return self.at is not None and self._state() is not None
+
+    def _state(self) -> dict[str, Any] | None:
+        assert self.at is not None
+        state = self.blocks.saved_state(self.at.folder)
+        return state if state is not None and str(state["digest"]) == self.at.digest else None
+
+    def resume(self, state: "_NewtonState") -> None:
+        """Let the method stand where it was when it was saved last."""
+        if self.at is not None and (saved := self._state()) is not None:
+            self.blocks.restore(self.at.folder)
+            state.set(saved)
+
+    def save(self, state: "_NewtonState") -> None:
+        """Save where the method stands, every few iterations."""
+        self.made += 1
+        if self.at is not None and self.made % self.at.every == 0:
+            told = {**state.get(), "digest": self.at.digest}
+            self.blocks.save(self.at.folder, _SAVED, told)
+
+
 # ------------------------------------------------------------------- the method
+
+
+def _system(
+    settings: Newton, problem: AnyLinearProblem, passes: Passes, ridge: float, *, wide: bool
+) -> System:
+    """Return how Newton's systems are solved."""
+    if not wide:
+        return ColumnSystem(passes, ridge)
+    if isinstance(problem, BlockedProblem):
+        return ProductSystem(settings, passes, ridge)
+    return RowSystem(settings, problem.features.X, passes, ridge)
 
 
 class _NewtonState:
@@ -383,11 +479,7 @@ class _NewtonState:
         self.constant, ridge = problem.constant, _intercept_ridge(problem)
         self.ridge = ridge if np.isfinite(ridge) else 0.0
         wide = d > settings.many_columns or d > passes.n
-        self.system: System = (
-            RowSystem(settings, problem.features.X, passes, ridge)
-            if wide
-            else ColumnSystem(passes, ridge)
-        )
+        self.system = _system(settings, problem, passes, ridge, wide=wide)
         self.scale = facts.unit
         if start.beta is None:
             passes.fill("prox_centre", _first_prox_centre, wide)
@@ -402,6 +494,25 @@ class _NewtonState:
         self.best_w, self.best_b = self.w, self.b
         passes.fill("best_beta", _zeros)
         self.converged = False
+        self._check_optimality()
+
+    _SCALARS = "b", "width", "primal", "dual", "best_b"
+
+    def get(self) -> dict[str, Any]:
+        """Return where the method stands, but for vectors of rows."""
+        return {
+            "w": self.w,
+            "best_w": self.best_w,
+            "scalars": np.array([getattr(self, name) for name in self._SCALARS]),
+            "converged": self.converged,
+        }
+
+    def set(self, saved: dict[str, Any]) -> None:
+        """Stand where another run stood, whose vectors of rows are there already."""
+        self.w, self.best_w = saved["w"], saved["best_w"]
+        for name, value in zip(self._SCALARS, saved["scalars"].tolist(), strict=True):
+            setattr(self, name, value)
+        self.converged = bool(saved["converged"])
         self._check_optimality()
 
     def start(self) -> Point:
@@ -422,10 +533,9 @@ class _NewtonState:
     def _intercept(self) -> float:
         return self.best_b - float(self.passes.centre @ self.best_w)
 
-    def _check_optimality(self) -> None:
+    def _check_optimality(self, move: Move = _STAY) -> None:
         """Compute duals, gradient and curvature where we stand, and keep the best bounds."""
-        self.sums = self.passes.duals("f", "prox_centre", self.width, "beta", "h")
-        self.gains, self.losses = self.system.prepare("beta", "h", self.sums)
+        self.sums, self.gains, self.losses, _ = self.system.look(move, self.width)
         primal = 0.5 * (float(self.w @ self.w) + self.ridge * self.b**2) + self.sums.loss
         if primal < self.primal:
             self.primal, self.best_w, self.best_b = primal, self.w.copy(), self.b
@@ -463,12 +573,11 @@ class _NewtonState:
         if not np.isfinite(decrement):
             return False
         moves = decrement > _ROUNDING * abs(self.primal)
-        if moves:
-            self._move(step, decrement)
-        if self.inner <= self.settings.inner_part * self.gap or not moves:
-            self._tighten()
+        move = self._move(step, decrement) if moves else _STAY
+        tight = self.inner <= self.settings.inner_part * self.gap or not moves
+        self._check_optimality(self._tightened() if tight else move)
+        if tight:
             self._polish()
-        self._check_optimality()
         if self.smooth and not moves:
             self.converged = True
         return True
@@ -477,7 +586,7 @@ class _NewtonState:
         """Try whether the free duals are known by now: then the rest is linear equations."""
         if self.smooth or self.primal - self.dual > self.settings.polish_gap * abs(self.primal):
             return
-        point = polished(self.problem, self.passes, self.b)
+        point = polished(self.problem, self.passes, "prox_centre", self.b)
         if point is None:
             return
         before = self.w, self.b, self.gap
@@ -498,6 +607,7 @@ class _NewtonState:
             self.w, self.b = before[:2]
             self.passes.copy("before", "prox_centre")
             self.passes.scores(self.w, self.b, "f")
+            self._check_optimality()
 
     def _gradient(self) -> Floats:
         g = np.append(self.w - self.gains - self.losses, self.sums.lost - self.sums.gain)
@@ -506,21 +616,26 @@ class _NewtonState:
             g[-1] = 0.0
         return g
 
-    def _move(self, step: Floats, decrement: float) -> None:
+    def _move(self, step: Floats, decrement: float) -> Move:
         p, p_b = step[:-1], float(step[-1])
-        self.passes.scores(p, p_b, "q")
+        first = self.passes.project(p, p_b, self.width)
         fixed = float(self.w @ p) + self.ridge * self.b * p_b
         square = float(p @ p) + self.ridge * p_b**2
-        t = self._line_search(fixed, square, decrement)
+        t = self._line_search(first, fixed, square, decrement)
         self.w = self.w + t * p
         self.b += t * p_b
-        self.passes.add(t, "q", "f")
+        return Move(t)
 
-    def _line_search(self, fixed: float, square: float, decrement: float) -> float:
-        """Return the step at which the derivative along it, piecewise linear, is about 0."""
+    def _line_search(
+        self, first: tuple[float, float], fixed: float, square: float, decrement: float
+    ) -> float:
+        """Return the step at which the derivative along it, piecewise linear, is about 0.
+
+        ``first`` are the derivatives of the losses at the whole step.
+        """
         low, high, t = 0.0, np.inf, 1.0
-        for _ in range(40):
-            slope, curve = self.passes.line("f", "q", "prox_centre", self.width, t)
+        for tried in range(40):
+            slope, curve = self.passes.line(self.width, t) if tried else first
             slope += fixed + t * square
             curve += square
             if abs(slope) <= self.settings.line_rest * decrement:
@@ -531,14 +646,13 @@ class _NewtonState:
                 t = _between(low, high)
         return low or t
 
-    def _tighten(self) -> None:
-        """Take the duals reached as prox_centre, and smooth less."""
-        self.passes.scores(self.w, self.b, "f")  # rounding adds up in f
-        self.sums = self.passes.duals("f", "prox_centre", self.width, "beta", "h")
-        self.passes.copy("beta", "prox_centre")
+    def _tightened(self) -> Move:
+        """Smooth less, and take the duals reached as prox centre; rounding had added up in f."""
+        last = self.width
         if not self.smooth:
             narrower = self.width / self.settings.narrowing
             self.width = max(narrower, self.settings.least_width * self.scale)
+        return Move(w=self.w, b=self.b, width=last)
 
 
 def _first_intercept(problem: AnyLinearProblem, facts: LossFacts) -> float:

@@ -33,21 +33,21 @@ class Polished(NamedTuple):
     rounding: float  # of a duality gap computed here
 
 
-def polished(problem: AnyLinearProblem, passes: Passes, b: float) -> Polished | None:
-    """Return the point with the free duals of "beta", or None if they were not the right ones.
+def polished(problem: AnyLinearProblem, passes: Passes, duals: str, b: float) -> Polished | None:
+    """Return the point with the free ones of some duals, or None if they were not the right ones.
 
     Its duals are written to "polished".
     """
     # In general position no more than d + 1 rows lie on the margin: many more are a wrong guess.
     most = min(_MOST_FREE, _MOST_NUMBERS // passes.d, 50 + 10 * passes.d)
-    count = passes.count_free("beta")
+    count = passes.count_free(duals)
     if count > most:
         return None
-    implied, sizes = passes.combination("beta"), passes.measure("beta")
+    implied, sizes = passes.combination(duals), passes.measure(duals)
     if not count:  # every dual is at a bound: nothing is left to solve for
-        passes.copy("beta", "polished")
+        passes.copy(duals, "polished")
         return Polished(implied, b, 0.0)
-    free, epsilon, constant = passes.take_free("beta"), passes.facts.epsilon, problem.constant
+    free, epsilon, constant = passes.take_free(duals), passes.facts.epsilon, problem.constant
     rows, beta = free.X, free.beta.copy()
     wanted = free.target - epsilon * np.sign(beta)
     border: _Border | _RowBorder = (
@@ -65,7 +65,7 @@ def polished(problem: AnyLinearProblem, passes: Passes, b: float) -> Polished | 
     slack = 1e-9 * max(sizes.largest, float(np.abs(beta).max()))
     if not np.isfinite(beta).all() or not _within(free, epsilon, beta, wanted, slack):
         return None
-    passes.replace("beta", "polished", free.number, beta)
+    passes.replace(duals, "polished", free.number, beta)
     w, sizes = passes.combination("polished"), passes.measure("polished")
     if penalised:
         b = constant**2 * sizes.total
@@ -76,9 +76,7 @@ def polished(problem: AnyLinearProblem, passes: Passes, b: float) -> Polished | 
     return Polished(w + step_w, b + step_b, rounding)
 
 
-def _within(
-    free: FreeRows, epsilon: float, changed: Floats, wanted: Floats, slack: float
-) -> bool:
+def _within(free: FreeRows, epsilon: float, changed: Floats, wanted: Floats, slack: float) -> bool:
     """Return whether the free duals, changed, are within their bounds and on their side."""
     if (changed < free.low - slack).any() or (changed > free.high + slack).any():
         return False
@@ -162,4 +160,3 @@ def least_solution(matrix: Floats, right: Floats) -> Floats:
                 return np.full(len(matrix), np.nan)  # taken as failure by the caller
             solved = np.linalg.lstsq(scaled, right / size, rcond=1e-14)[0]
     return np.asarray(solved / size)
-

@@ -88,10 +88,6 @@ class Passes:
         """Set a vector by a rule: what it is for each row of a block, given its loss."""
         self.blocks.map(_fill, out, rule, args, writes=(out,), reads_rows=False, numbers=4 * self.n)
 
-    def add(self, t: float, q: str, f: str) -> None:
-        """Do f += t·q."""
-        self.blocks.map(_add, t, q, f, writes=(f,), reads_rows=False, numbers=2 * self.n)
-
     def copy(self, vector: str, out: str) -> None:
         """Do out = vector."""
         self.blocks.map(_copy, vector, out, writes=(out,), reads_rows=False, numbers=self.n)
@@ -122,34 +118,56 @@ class Passes:
         )
         return float(total)
 
-    def line(
-        self, f: str, q: str, prox_centre: str, width: float, step: float
-    ) -> tuple[float, float]:
-        """Return the derivatives of the smoothed losses along q at f + step·q."""
-        slope, curve = self.blocks.map(
-            _add_line, f, q, prox_centre, width, step, reads_rows=False, numbers=4 * self.n
-        )
+    # Passes of Newton's method, over the vectors "f" (scores), "q" (their change along a step),
+    # "prox_centre", "beta" and "h" (duals and curvatures of the smoothed losses).
+
+    def project(self, p: Floats, p_b: float, width: float) -> tuple[float, float]:
+        """Set q of a step, and return the derivatives of the smoothed losses at f + q."""
+        offset = p_b - float(self.centre @ p) if self.sparse else p_b
+        slope, curve = self.blocks.map(_project, self.centre, p, offset, width, writes=("q",))
         return slope, curve
 
-    def duals(self, f: str, prox_centre: str, width: float, beta: str, h: str) -> Sums:
-        """Set β and h of every row, and return their sums."""
-        found = self.blocks.map(
-            _set_duals, f, prox_centre, width, beta, h,
-            writes=(beta, h), reads_rows=False, numbers=4 * self.n,
-        )  # fmt: skip
-        return Sums(*found)
+    def line(self, width: float, step: float) -> tuple[float, float]:
+        """Return the derivatives of the smoothed losses along q at f + step·q."""
+        slope, curve = self.blocks.map(_add_line, width, step, reads_rows=False, numbers=4 * self.n)
+        return slope, curve
 
-    def curvature(self, beta: str, h: str, sums: Sums) -> tuple[Floats, Floats, Floats]:
-        """Return Σβ(x − c) over β > 0 and over β < 0, and Σh(x − c, 1)(x − c, 1)ᵀ.
+    def look(self, move: "Move", width: float, *, squares: bool) -> "Look":
+        """Move the scores, set β and h, and return their sums.
 
-        Of the last only the upper triangle is sure to be there.
+        With ``squares``, also Σβ(x − c) over β > 0 and over β < 0, and Σh(x − c, 1)(x − c, 1)ᵀ, of
+        which only the upper triangle is sure to be there.
         """
-        step = _add_outer if self.outer else _add_squares
-        gains, losses, hessian = self.blocks.map(step, self.centre, beta, h)
-        if self.sparse and not self.outer:
-            gains -= sums.gain * self.centre
-            losses += sums.lost * self.centre
-        return gains, losses, hessian
+        offset = move.b
+        if move.w is not None and self.sparse:
+            offset -= float(self.centre @ move.w)
+        told = move._replace(b=offset)
+        add = None if not squares else _add_outer if self.outer else _add_squares
+        found = Look(
+            *self.blocks.map(
+                _look, told, width, self.centre, add, writes=move.writes,
+                reads_rows=squares or move.w is not None,
+            )
+        )  # fmt: skip
+        if squares and self.sparse and not self.outer:
+            found.gains[:] -= found.sums.gain * self.centre
+            found.losses[:] += found.sums.lost * self.centre
+        return found
+
+    def squares(self, h: str) -> Floats:
+        """Return Σh(x − c)² of each column, and Σh."""
+        plain, square, total = self.blocks.map(_add_weighted_squares, self.centre, h)
+        if self.sparse:  # whose rows are not centred
+            square += self.centre * (total * self.centre - 2 * plain)
+        return np.append(square, total)
+
+    def products(self, p: Floats, p_b: float, h: str) -> Floats:
+        """Return Σh((x − c)·p + p_b)(x − c, 1)."""
+        offset = p_b - float(self.centre @ p) if self.sparse else p_b
+        image, total = self.blocks.map(_add_products, self.centre, p, offset, h)
+        if self.sparse:
+            image -= total * self.centre
+        return np.append(image, total)
 
     def _mean(self) -> Floats:
         """Return the mean of each column; of a constant one in a dense X, exactly its value."""
@@ -213,6 +231,34 @@ class Passes:
             _find_loss_facts, self.n, reads_rows=False, merge=LossFacts.joined, numbers=4 * self.n
         )
         return LossFacts(*found)
+
+
+class Move(NamedTuple):
+    """What becomes of scores before duals are looked at: f + t·q, or those of weights.
+
+    With weights, the duals of the last width of smoothing become the prox centre.
+    """
+
+    t: float = 0.0
+    w: Floats | None = None
+    b: float = 0.0
+    width: float = 0.0
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The vectors that it changes."""
+        if self.w is not None:
+            return "f", "prox_centre", "beta", "h"
+        return ("f", "beta", "h") if self.t else ("beta", "h")
+
+
+class Look(NamedTuple):
+    """What a pass over the rows finds at scores f."""
+
+    sums: Sums
+    gains: Any = None
+    losses: Any = None
+    hessian: Any = None
 
 
 class Sizes(NamedTuple):
@@ -299,12 +345,8 @@ def _fill(block: Block, out: str, rule: Fill, args: tuple[Any, ...]) -> None:
 
 
 def _loss(block: Block) -> Loss:
-    return block.loss.take(slice(block.begin, block.end))
-
-
-def _add(block: Block, t: float, q: str, f: str) -> None:
-    part = _part(block, f)
-    part += t * _part(block, q)
+    loss: Loss = block.loss.take(slice(block.begin, block.end))
+    return loss
 
 
 def _copy(block: Block, vector: str, out: str) -> None:
@@ -324,45 +366,80 @@ def _add_losses(block: Block, f: str | None) -> tuple[float]:
 
 
 def _add_complementarity(block: Block, f: str, beta: str) -> tuple[float]:
-    loss, f, beta = _loss(block), _part(block, f), _part(block, beta)
-    each = losses.values(loss, f) + loss.epsilon * np.abs(beta) - beta * (loss.target - f)
+    loss, scores, duals = _loss(block), _part(block, f), _part(block, beta)
+    away = duals * (loss.target - scores)
+    each = losses.values(loss, scores) + loss.epsilon * np.abs(duals) - away
     return (float(np.maximum(each, 0.0).sum()),)
 
 
-def _add_line(
-    block: Block, f: str, q: str, prox_centre: str, width: float, step: float
+def _project(
+    block: Block, centre: Floats, p: Floats, offset: float, width: float
 ) -> tuple[float, float]:
-    vectors = block[f], block[q], block[prox_centre]
-    return loops.newton.line(block.loss, block.begin, block.end, *vectors, width, step)
+    _set_scores(block, centre, p, offset, "q")
+    return _add_line(block, width, 1.0)
 
 
-def _set_duals(block: Block, f: str, prox_centre: str, width: float, beta: str, h: str) -> Any:
-    return loops.newton.duals(
-        block.loss, block.begin, block.end, block[f], block[prox_centre], width, block[beta],
-        block[h],
-    )  # fmt: skip
+def _add_line(block: Block, width: float, step: float) -> tuple[float, float]:
+    vectors = block["f"], block["q"], block["prox_centre"]
+    slope, curve = loops.newton.line(block.loss, block.begin, block.end, *vectors, width, step)
+    return slope, curve
 
 
-def _add_squares(block: Block, centre: Floats, beta: str, h: str) -> tuple[Floats, ...]:
+def _look(block: Block, move: Move, width: float, centre: Floats, add: Any) -> tuple[Any, ...]:
+    if move.w is not None:
+        _set_scores(block, centre, move.w, move.b, "f")
+        _set_duals(block, move.width)
+        _copy(block, "beta", "prox_centre")
+    elif move.t:
+        part = _part(block, "f")
+        part += move.t * _part(block, "q")
+    sums = Sums(*_set_duals(block, width))
+    return (sums,) if add is None else (sums, *add(block, centre))
+
+
+def _set_duals(block: Block, width: float) -> Any:
+    vectors = block["f"], block["prox_centre"], width, block["beta"], block["h"]
+    return loops.newton.duals(block.loss, block.begin, block.end, *vectors)
+
+
+def _add_squares(block: Block, centre: Floats) -> tuple[Floats, ...]:
     d, begin, end = len(centre), block.begin, block.end
     gains, losses, hessian = np.zeros(d), np.zeros(d), np.zeros((d + 1, d + 1))
     buffer = np.empty((max(32, min(end - begin, _BUFFER_BYTES // (8 * (d + 1)))), d + 1))
     while begin < end:
         begin, filled = loops.newton.gather(
-            block.rows, begin, end, centre, block[beta], block[h], gains, losses, buffer
+            block.rows, begin, end, centre, block["beta"], block["h"], gains, losses, buffer
         )
         if filled:
             hessian += buffer[:filled].T @ buffer[:filled]
     return gains, losses, hessian
 
 
-def _add_outer(block: Block, centre: Floats, beta: str, h: str) -> tuple[Floats, ...]:
+def _add_outer(block: Block, centre: Floats) -> tuple[Floats, ...]:
     d = len(centre)
     gains, losses, hessian = np.zeros(d), np.zeros(d), np.zeros((d + 1, d + 1))
     loops.newton.outer(
-        block.rows, block.begin, block.end, block[beta], block[h], gains, losses, hessian
+        block.rows, block.begin, block.end, block["beta"], block["h"], gains, losses, hessian
     )
     return gains, losses, hessian
+
+
+def _add_weighted_squares(block: Block, centre: Floats, h: str) -> tuple[Floats, Floats, float]:
+    plain, square = np.zeros((2, len(centre)))
+    total = loops.newton.add_squares(
+        block.rows, block.begin, block.end, centre, block[h], plain, square
+    )
+    return plain, square, total
+
+
+def _add_products(
+    block: Block, centre: Floats, p: Floats, offset: float, h: str
+) -> tuple[Floats, float]:
+    image = np.zeros(len(centre))
+    total = loops.newton.add_products(
+        block.rows, block.begin, block.end, centre, p, offset, block[h], image
+    )
+    return image, total
 
 
 def _add_rows(block: Block, centre: Floats) -> tuple[Floats]:

@@ -176,6 +176,23 @@ def check_classes(estimator: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return classes
 
 
+def check_class_weights(
+    estimator: Any, classes: npt.NDArray[Any], totals: Floats
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return the factors of class_weight, and the classes of which something is left.
+
+    ``totals`` is what the rows of each class weigh; two classes must be left.
+    """
+    factors = factors_by_class(estimator.class_weight, classes, totals)
+    left = np.flatnonzero(totals * factors > 0)
+    if not len(left):
+        raise ValueError(_nothing_left(_cause(estimator.class_weight)))
+    check_classes(estimator, classes[left])
+    if estimator.class_weight is not None:
+        _refuse_extremes(_cause(estimator.class_weight), factors)
+    return factors, left
+
+
 def stream_classes(estimator: Any, classes: Any, first: bool) -> npt.NDArray[Any]:
     """Return the classes of a stream: given with the first chunk, and the same ever after."""
     if first:
@@ -267,11 +284,18 @@ def class_factors(
     class_weight: Any, classes: npt.NDArray[Any], y: npt.NDArray[Any], weight: Floats
 ) -> Floats:
     """Return the factor that class_weight puts on the weights of each class."""
+    totals = np.ones(len(classes))
+    if isinstance(class_weight, str):
+        index = class_indices(classes, y)
+        totals = np.bincount(index, weights=weight, minlength=len(classes)).astype(np.float64)
+    return factors_by_class(class_weight, classes, totals)
+
+
+def factors_by_class(class_weight: Any, classes: npt.NDArray[Any], totals: Floats) -> Floats:
+    """Return the factor that class_weight puts on each class, given what each weighs in all."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
-        index = class_indices(classes, y)
-        totals = np.bincount(index, weights=weight, minlength=len(classes))
         present = totals > 0  # "balanced" over what is there: weights are repetitions
         per_class = np.zeros(len(classes))
         per_class[present] = totals.sum() / (present.sum() * totals[present])
@@ -282,7 +306,7 @@ def class_factors(
             "from label to weight."
         )
     try:
-        factors = compute_class_weight(class_weight, classes=classes, y=y)
+        factors = compute_class_weight(class_weight, classes=classes, y=classes)
     except OverflowError:
         factors = np.array([np.inf])
     if not (np.isfinite(factors).all() and (factors >= 0).all()):
@@ -343,10 +367,15 @@ def refuse_overflow(
     largest = abs(X).max(axis=0)
     largest = largest.toarray().ravel() if sp.issparse(largest) else np.asarray(largest).ravel()
     column = int(np.argmax(largest))
+    raise ValueError(name_overflow(names, column, float(largest[column])))
+
+
+def name_overflow(names: Any, column: int, largest: float) -> str:
+    """Return the sentence on a column whose products overflow."""
     name = f"{column} ({names[column]!r})" if names is not None else f"{column}"
-    raise ValueError(
-        f"Column {name} of X reaches {largest[column]:.3g}, and sums of its products overflow: "
-        "scale it, for instance with sklearn.preprocessing.MaxAbsScaler."
+    return (
+        f"Column {name} of X reaches {largest:.3g}, and sums of its products overflow: scale it, "
+        "for instance with sklearn.preprocessing.MaxAbsScaler."
     )
 
 

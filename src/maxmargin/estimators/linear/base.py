@@ -5,16 +5,37 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.data.blocks import Block, RowsInMemory, join
+from maxmargin.data.row_source import RowSource
+from maxmargin.data.survey import Survey
 from maxmargin.estimators.formulations import Training
-from maxmargin.estimators.machine import OF_THE_LAST_FIT, Formulated, Machine, Solved
+from maxmargin.estimators.kernel_input import count_threads
+from maxmargin.estimators.linear.blocked import (
+    KEPT_NUMBERS,
+    Opened,
+    RowNumbers,
+    as_source,
+    by_parts,
+    is_source,
+    remove_checkpoints,
+)
+from maxmargin.estimators.machine import (
+    OF_THE_LAST_FIT,
+    Formulated,
+    Machine,
+    Solved,
+    solver_settings,
+)
 from maxmargin.estimators.row_marks import Marks, mark_rows, pair_up
 from maxmargin.geometry.inputs import row_products
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
+from maxmargin.problems.blocked import BlockedProblem, LossRule
 from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.problem import Intercept, LinearProblem, Point
+from maxmargin.solve import Budget, Result, solve_all
 from maxmargin.validation.data import check_rows
 from maxmargin.validation.parameters import (
     check_choice,
@@ -25,15 +46,44 @@ from maxmargin.validation.parameters import (
     check_threads,
 )
 
+OF_ROWS = (
+    "alpha_", "slack_", "support_", "dual_coef_", "n_support_", "_signed_duals", "_known_duals",
+    "_support_rows", "_row_labels", "_row_costs",
+)  # fmt: skip
 SOLVERS = ("auto", "newton", "dual_cd", "subgradient")
 _SURELY = 1.01  # times the reach, within which rows are looked for: scores are rounded
 _IMPLIED = 1e-3  # of the distance of its bounds, by which a dual may miss what scores imply
 _ARRAYS = 6  # about as many numbers are read of each row where duals are compared
+_KEPT_SHARE = 64  # bytes of the memory for blocks, for each row and problem that is kept
 _KEPT_BYTES = 1 << 24  # support vectors beyond this are not copied into the model
+
+
+class OfRows:
+    """An attribute with numbers of all rows, which a model fitted to very many does not keep."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        if model is None:
+            return self
+        if "certificate_" not in vars(model):
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        raise AttributeError(
+            f"This {owner.__name__} was fitted to so many rows that it keeps no {self.name}: "
+            "scores of rows follow from predict and decision_function, and mm.certify(model, "
+            "source) proves again how good the model is."
+        )
 
 
 class LinearMachine(Machine):
     """Base of LinearSVC and LinearSVR: f(x) = w·x + b with a certificate."""
+
+    alpha_ = OfRows()
+    slack_ = OfRows()
+    support_ = OfRows()
+    dual_coef_ = OfRows()
+    n_support_ = OfRows()
 
     _losses: ClassVar[tuple[str, ...]]
     _known_duals: "list[KnownDuals]"  # by problem; none if the classes were learnt jointly
@@ -67,6 +117,8 @@ class LinearMachine(Machine):
         return tags
 
     def _raw_scores(self, X: Any) -> Floats:
+        if is_source(X):
+            return np.asarray(by_parts(as_source(X, None), self._raw_scores))
         X = check_rows(self, X, reset=False)
         coef = np.atleast_2d(self.coef_)
         scores: Floats = row_products(X, np.ascontiguousarray(coef.T)) + self.intercept_
@@ -107,6 +159,89 @@ class LinearMachine(Machine):
         penalised = self._intercept() is Intercept.PENALIZED
         return LinearFeatures(data.X, float(self.intercept_scaling) if penalised else 0.0)
 
+    # Rows in blocks.
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        if not is_source(X):
+            return super()._fit(X, y, sample_weight)
+        began = clock.now()
+        self.check_parameters()
+        source = as_source(X, y, sample_weight)
+        last = self._last_planes() if self.warm_start else None
+        for name in self._forgotten:
+            self.__dict__.pop(name, None)
+        opened, problems = self._open(source, reset=True)
+        starts = [Point()] * len(problems)
+        if last is not None and last[0].shape == (len(problems), opened.survey.d):
+            starts = [Point(w, float(b)) for w, b in zip(*last, strict=True)]
+        budget = Budget(self.max_time and self._time_to_solve(), began)
+        results = solve_all(problems, starts, solver_settings(self), budget)
+        self._adopt_blocks(opened, problems, results)
+        remove_checkpoints(problems)
+        self._report(opened, results)
+        return self
+
+    def _last_planes(self) -> tuple[Floats, Floats] | None:
+        if not hasattr(self, "status_"):
+            return None
+        return np.atleast_2d(self.coef_), self.intercept_
+
+    def _open(self, source: RowSource, *, reset: bool) -> tuple[Opened, list[BlockedProblem]]:
+        """Return rows in blocks, and the problems that they are part of."""
+        self._refuse_in_blocks()
+        regression = not hasattr(self, "class_weight")
+        opened = Opened.of(source, targets=regression, threads=count_threads(self.n_jobs))
+        opened.check(self, reset=reset)
+        rules = self._loss_rules(opened.survey, reset=reset)
+        penalised = self._intercept() is Intercept.PENALIZED
+        constant = float(self.intercept_scaling) if penalised else 0.0
+        told = f"{self.tol!r} {self.solver}"
+        return opened, opened.problems(rules, self._intercept(), constant, told)
+
+    def _refuse_in_blocks(self) -> None:
+        """Raise if a parameter asks for what needs all rows in memory."""
+        if self.solver not in ("auto", "newton"):
+            raise ValueError(
+                f"solver={self.solver!r} needs all rows in memory, but these are read in blocks: "
+                "leave solver='auto', or fit to arrays."
+            )
+
+    def _loss_rules(self, found: Survey, *, reset: bool) -> list[LossRule]:
+        """Return the loss of each problem, as it follows from labels and weights."""
+        raise NotImplementedError
+
+    def _adopt_blocks(
+        self, opened: Opened, problems: list[BlockedProblem], results: list[Result]
+    ) -> None:
+        """Become the model that solutions of the problems stand for."""
+        raise NotImplementedError
+
+    def _keep_rows_of_blocks(
+        self, opened: Opened, problems: list[BlockedProblem], results: list[Result]
+    ) -> list[RowNumbers] | None:
+        """Return what belongs to rows and problems, and keep the duals; None if it is too much."""
+        n, memory = len(problems[0]), opened.source.options.memory
+        most = KEPT_NUMBERS if memory is None else min(KEPT_NUMBERS, memory // _KEPT_SHARE)
+        if n * len(problems) > most:
+            for name in OF_ROWS:
+                self.__dict__.pop(name, None)
+            return None
+        found = list(map(RowNumbers.of, problems, results))
+        beta = np.array([each.beta for each in found])
+        self._signed_duals = [each.beta[each.bound > 0] for each in found]
+        self._known_duals = []
+        used = np.flatnonzero((beta != 0).any(axis=0))
+        self.support_, self.dual_coef_ = used, beta[:, used]
+        small = len(used) / n * problems[0].blocks.numbers * 8 <= _KEPT_BYTES
+        self._support_rows = problems[0].take(used).features.X if small and len(used) else None
+        self.alpha_ = np.abs(beta)
+        return found
+
+    def _ill_scaled(self, data: Any) -> str:
+        if isinstance(data, Opened):
+            return data.describe_scales()
+        return super()._ill_scaled(data)
+
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems of these rows, and the model as their solutions.
 
@@ -114,6 +249,11 @@ class LinearMachine(Machine):
         """
         check_is_fitted(self)
         self._refuse_unknown_rows()
+        if is_source(X):
+            opened, problems = self._open(as_source(X, y, sample_weight), reset=False)
+            planes = zip(np.atleast_2d(self.coef_), self.intercept_, strict=True)
+            points = [Point(w, float(b)) for w, b in planes]
+            return list(map(Solved, problems, points, [np.arange(opened.survey.n)] * len(points)))
         stated = self._state(X, y, sample_weight, reset=False)
         points = self._points(len(stated.problems))
         return list(map(Solved, stated.problems, points, stated.rows))

@@ -8,9 +8,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.data.survey import Survey
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import CSVCForm, Training
 from maxmargin.estimators.linear.base import KnownDuals, LinearMachine
+from maxmargin.estimators.linear.blocked import Opened, as_source, by_parts, is_source, vector_of
 from maxmargin.estimators.linear.partial_fit import ClassifierStream
 from maxmargin.estimators.machine import UNASKED, Formulated, Solved
 from maxmargin.estimators.probabilities import Probabilistic
@@ -18,6 +20,7 @@ from maxmargin.estimators.reductions import (
     HingeMultipliers,
     Subproblem,
     best_classes,
+    class_pairs,
     combined_scores,
     joint_margin,
     joint_slacks,
@@ -25,11 +28,13 @@ from maxmargin.estimators.reductions import (
 )
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.problems.blocked import BlockedProblem, HingeRule, LossRule
 from maxmargin.problems.losses import support_kinds
 from maxmargin.problems.problem import MulticlassProblem, Point
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
+    check_class_weights,
     check_classification,
     check_rows,
     refuse_overflow,
@@ -195,15 +200,17 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
         self.probability = probability
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X with labels y.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; float32 stays float32, CSR stays sparse.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or source
+            Rows; float32 stays float32, CSR stays sparse. What ``mm.data.open`` returns, and
+            collections of Dask, are read block by block, or by the workers of a cluster: the model
+            and its certificate are those of the same rows in memory.
         y : array-like of shape (n_samples,)
-            Labels of any kind; two or more classes.
+            Labels of any kind; two or more classes. A source has its own.
         sample_weight : array-like of shape (n_samples,), optional
             How many times each row counts; a row of weight 0 is absent.
 
@@ -231,6 +238,61 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
         if self.probability not in UNASKED:
             self._calibrate(formulated, results)
         return self
+
+    def _refuse_in_blocks(self) -> None:
+        super()._refuse_in_blocks()
+        asked = {
+            "penalty": self.penalty != "l2",
+            "multi_class": self.multi_class == "crammer_singer",
+            "probability": self.probability not in UNASKED,
+        }
+        for name, is_asked in asked.items():
+            if is_asked:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs all rows in memory, but these are read "
+                    "in blocks: leave it out, or fit to arrays."
+                )
+
+    def _loss_rules(self, found: Survey, *, reset: bool) -> list[LossRule]:
+        if reset:
+            self.classes_ = found.classes
+        elif not np.array_equal(found.classes, self.classes_):
+            raise ValueError(
+                f"The labels are {found.classes.tolist()}, but the model was fitted to "
+                f"{self.classes_.tolist()}."
+            )
+        factors, left = check_class_weights(self, found.classes, found.weights)
+        self._pairs = class_pairs(left, len(found.classes), self.multi_class)
+        shared = float(self.C), self.loss, tuple(factors.tolist())
+        return [HingeRule(*shared, *pair) for pair in self._pairs]
+
+    def _adopt_blocks(
+        self, opened: Opened, problems: list[BlockedProblem], results: list[Result]
+    ) -> None:
+        self._scheme = self.multi_class
+        self.coef_ = np.array([result.point.w for result in results])
+        self.intercept_ = np.array([result.certificate.intercept for result in results])
+        self._set_margins()
+        numbers = self._keep_rows_of_blocks(opened, problems, results)
+        if numbers is None:
+            return
+        self.slack_ = np.array(
+            [np.maximum(0.0, 1 - each.target * each.scores) * (each.bound > 0) for each in numbers]
+        )
+        if len(self.classes_) == 2:
+            self.alpha_, self.slack_ = self.alpha_[0], self.slack_[0]
+        labels = np.asarray(vector_of(opened.blocks.vector("labels")), dtype=np.int64)
+        self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
+        self.__dict__.pop("_row_costs", None)
+        if self.loss == "hinge":
+            cost = np.max([each.bound for each in numbers], axis=0)
+            kept = np.flatnonzero(cost > 0)
+            self._keep_costs(labels[kept], cost[kept], kept, len(labels))
+
+    def _set_margins(self) -> None:
+        norms = np.linalg.norm(self.coef_, axis=1)
+        margins = np.divide(1.0, norms, out=np.full(len(norms), np.inf), where=norms > 0)
+        self.margin_ = float(margins[0]) if len(self.classes_) == 2 else margins
 
     def _form(self) -> CSVCForm:
         l1_ratio = {"l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
@@ -362,12 +424,9 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
         # It may be large.
         self.alpha_ = self._spread_out(np.abs(beta, out=beta), data.kept, data.n_rows)
         self.slack_ = self._spread_out(slack, data.kept, data.n_rows)
-        norms = np.linalg.norm(self.coef_, axis=1)
-        margins = np.divide(1.0, norms, out=np.full(len(norms), np.inf), where=norms > 0)
-        self.margin_ = margins
+        self._set_margins()
         if len(self.classes_) == 2:
             self.alpha_, self.slack_ = self.alpha_[0], self.slack_[0]
-            self.margin_ = float(margins[0])
 
     @property
     def support_kind_(self) -> npt.NDArray[np.str_]:
@@ -402,6 +461,8 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
 
     def _subproblem_scores(self, X: Any) -> Floats:
         check_is_fitted(self)
+        if is_source(X):
+            return np.asarray(by_parts(as_source(X, None), self._subproblem_scores))
         X = check_rows(self, X, reset=False)
         scores: Floats = row_products(X, np.ascontiguousarray(self.coef_.T)) + self.intercept_
         return scores

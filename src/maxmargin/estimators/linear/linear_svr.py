@@ -7,12 +7,15 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
+from maxmargin.data.survey import Survey
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import EpsilonSVRForm, Training
 from maxmargin.estimators.linear.base import KnownDuals, LinearMachine
+from maxmargin.estimators.linear.blocked import Opened
 from maxmargin.estimators.linear.partial_fit import RegressorStream
 from maxmargin.estimators.machine import Formulated
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.problems.blocked import BlockedProblem, LossRule, TubeRule
 from maxmargin.problems.losses import ON_EDGE
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
@@ -142,15 +145,17 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         self.random_state = random_state
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X with targets y.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows; float32 stays float32, CSR stays sparse.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or source
+            Rows; float32 stays float32, CSR stays sparse. What ``mm.data.open`` returns, and
+            collections of Dask, are read block by block, or by the workers of a cluster: the model
+            and its certificate are those of the same rows in memory.
         y : array-like of shape (n_samples,)
-            Numbers.
+            Numbers. A source has its own.
         sample_weight : array-like of shape (n_samples,), optional
             How many times each row counts; a row of weight 0 is absent.
 
@@ -174,6 +179,30 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         self.alpha_ = self._spread_out(np.abs(solution.beta), data.kept, data.n_rows)
         self.slack_ = self._spread_out(excess, data.kept, data.n_rows)
         return self._report(data, results)
+
+    def _loss_rules(self, found: Survey, *, reset: bool) -> list[LossRule]:
+        if found.targets is None:
+            raise ValueError("This estimator requires y to be passed, but the rows have no y.")
+        if not found.total_weight > 0:
+            raise ValueError("All weights are 0: there is nothing to learn from.")
+        return [TubeRule(float(self.C), self.loss, float(self.epsilon))]
+
+    def _adopt_blocks(
+        self, opened: Opened, problems: list[BlockedProblem], results: list[Result]
+    ) -> None:
+        self.coef_ = results[0].point.w
+        self.intercept_ = np.array([results[0].certificate.intercept])
+        numbers = self._keep_rows_of_blocks(opened, problems, results)
+        if numbers is None:
+            self.__dict__.pop("support_kind_", None)
+            return
+        [each] = numbers
+        excess = np.maximum(0.0, np.abs(each.target - each.scores) - float(self.epsilon))
+        part = each.bound > 0
+        unit = float(each.target[part].std()) or 1.0
+        on_tube = excess[self.support_] <= ON_EDGE * unit
+        self.support_kind_ = np.where(on_tube, "on the tube", "outside")
+        self.alpha_, self.slack_ = self.alpha_[0], excess * part
 
     def predict(self, X: Any) -> Floats:
         """Return f(x) = w·x + b of each row."""

@@ -1,0 +1,170 @@
+"""Linear machines on rows that are read in blocks: from disk, or by the workers of a cluster."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.data.blocks import Block, join
+from maxmargin.data.opening import open as open_rows
+from maxmargin.data.row_source import RowSource
+from maxmargin.data.survey import Survey, survey
+from maxmargin.problems.blocked import BlockedProblem, Checkpoint, LossRule
+from maxmargin.problems.problem import Intercept
+from maxmargin.solve import Result, describe_scales
+from maxmargin.validation.data import LARGEST_PRODUCT, name_overflow
+
+KEPT_NUMBERS = 1 << 24  # duals, slacks and labels of rows are kept in a model up to this many
+
+
+def is_source(X: Any) -> bool:
+    """Return whether rows are read in blocks: a RowSource, or a collection of Dask."""
+    return isinstance(X, RowSource) or type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def as_source(X: Any, y: Any, sample_weight: Any = None) -> RowSource:
+    """Return rows, labels and weights as a source."""
+    if not isinstance(X, RowSource):
+        return open_rows(X, y, weight=sample_weight)
+    for name, given, option in (
+        ("y", y, "y= or label="),
+        ("sample_weight", sample_weight, "weight="),
+    ):
+        if given is not None:
+            raise ValueError(
+                f"{name} is given beside rows that mm.data.open opened: give it to mm.data.open, "
+                f"as {option}, so that it is read with its rows."
+            )
+    return X
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Rows in blocks, and what is known of them."""
+
+    source: RowSource
+    survey: Survey
+    blocks: Any
+
+    @classmethod
+    def of(cls, source: RowSource, *, targets: bool, threads: int | None) -> "Opened":
+        """Survey rows and return them in blocks: on the workers of a cluster if there is one."""
+        client = source.options.client
+        if client is None and _is_of_dask(source):
+            client = _current_client()
+        if client is None:
+            from maxmargin.data.on_disk import RowsOnDisk
+
+            found = survey(source, targets=targets)
+            blocks = RowsOnDisk(source, found, regression=targets, threads=threads)
+            return cls(source, found, blocks)
+        from maxmargin.data.on_dask import RowsOnDask, connect, load_parts, survey_on_dask
+
+        client = connect(client)
+        parts = load_parts(source, client)
+        found = survey_on_dask(source, client, targets=targets, parts=parts)
+        remote = RowsOnDask(source, found, client, regression=targets, parts=parts)
+        return cls(source, found, remote)
+
+    def check(self, estimator: Any, *, reset: bool) -> None:
+        """Note the columns, or compare them with those of the fit; raise if numbers overflow."""
+        names = self.source.feature_names
+        if reset:
+            estimator.n_features_in_ = self.survey.d
+            estimator.__dict__.pop("feature_names_in_", None)
+            if names is not None:
+                estimator.feature_names_in_ = np.array(names, dtype=object)
+        elif self.survey.d != estimator.n_features_in_:
+            raise ValueError(
+                f"X has {self.survey.d} features, but {type(estimator).__name__} is expecting "
+                f"{estimator.n_features_in_} features as input."
+            )
+        if not self.survey.n:
+            raise ValueError("The source has no rows: there is nothing to learn from.")
+        if self.survey.largest_square >= LARGEST_PRODUCT:
+            columns = self.survey.columns
+            raise ValueError(name_overflow(names, columns.largest_column, columns.largest_value))
+
+    def problems(
+        self, rules: list[LossRule], intercept: Intercept, constant: float, told: str
+    ) -> list[BlockedProblem]:
+        """Return a problem for each loss; ``told`` is what else a checkpoint must agree in."""
+        found = []
+        for number, rule in enumerate(rules):
+            checkpoint = self._checkpoint(number, f"{rule!r} {intercept} {constant} {told}")
+            found.append(
+                BlockedProblem(self.blocks.with_loss(rule), intercept, constant, checkpoint)
+            )
+        return found
+
+    def _checkpoint(self, number: int, told: str) -> Checkpoint | None:
+        options = self.source.options
+        if options.checkpoint is None:
+            return None
+        digest = f"{self.source.fingerprint()} {told}"
+        return Checkpoint(options.checkpoint / f"problem-{number}", options.every, digest)
+
+    def describe_scales(self) -> str:
+        """Return a clause on columns of very different size, or nothing."""
+        columns = self.survey.columns
+        sizes = np.sqrt(columns.variances + columns.means**2)
+        return describe_scales(sizes, columns.means, self.source.feature_names)
+
+
+def _is_of_dask(source: RowSource) -> bool:
+    return type(source).__name__ == "DaskSource"
+
+
+def _current_client() -> Any:
+    """Return the client of this process if there is one, as Dask itself would use."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.get_client()
+    except ValueError:
+        return None
+
+
+def vector_of(vector: Any) -> Any:
+    """Return a vector of blocks as an array of all rows."""
+    return vector if isinstance(vector, np.ndarray) else vector.whole()
+
+
+class RowNumbers(NamedTuple):
+    """What belongs to each row in a solved problem."""
+
+    target: Floats  # ±1, or a number
+    bound: Floats  # of its dual; 0: it takes no part
+    beta: Floats
+    scores: Floats  # f(x)
+
+    @classmethod
+    def of(cls, problem: BlockedProblem, result: Result) -> "RowNumbers":
+        """Collect it from the blocks; scores are those that the certificate left there."""
+        found = problem.blocks.map(_take_losses, reads_rows=False, merge=join)
+        target, bound = (np.concatenate(column) for column in zip(*found, strict=True))
+        scores = vector_of(problem.blocks.vector("score")) + result.certificate.intercept
+        return cls(target, bound, np.array(vector_of(result.point.beta)), scores)
+
+
+def _take_losses(block: Block) -> list[tuple[Floats, Floats]]:
+    assert block.loss is not None
+    loss = block.loss.take(slice(block.begin, block.end))
+    return [(loss.target, np.maximum(loss.high, -loss.low))]
+
+
+def remove_checkpoints(problems: list[BlockedProblem]) -> None:
+    """Remove what was kept in case that the fit had to go on from there."""
+    for problem in problems:
+        if problem.checkpoint is not None:
+            shutil.rmtree(problem.checkpoint.folder, ignore_errors=True)
+
+
+def by_parts(source: RowSource, each: Callable[[Any], Any]) -> Any:
+    """Return what a function of rows gives for all parts of a source, one after the other."""
+    return np.concatenate([each(source.load(part).X) for part in range(len(source))])
