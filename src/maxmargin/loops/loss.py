@@ -46,7 +46,8 @@ def smooth_dual(loss: Any, i: int, residual: float, prox_centre: float, width: f
     speed.
     """
     low, high = loss.low[i], loss.high[i]
-    tau = width / (high - low)  # 0 where there is no limit
+    span = high - low
+    tau = width / (span if span > 0.0 else 1.0)  # 0 where there is no limit; any where β is fixed
     z = residual + tau * prox_centre
     z -= min(max(z, -loss.epsilon), loss.epsilon)
     inverse = 1.0 / (loss.quadratic[i] + tau)
