@@ -25,6 +25,7 @@ BENCHMARKS = {
     "perceptron": "benchmarks.suite.perceptron:run",
     "startup": "benchmarks.suite.startup:run",
     "reading": "benchmarks.suite.reading:run",
+    "scale": "benchmarks.suite.scale:run",
 }
 # Those that can compare two checkouts of the library.
 AGAINST = {

@@ -130,3 +130,10 @@ class KillAtFile:
         """Stop watching."""
         self.over.set()
         self.thread.join()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the cluster: ``./check --cluster`` and ``.ci/run`` run it."""
+    for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.cluster)

@@ -113,10 +113,10 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
             starts = self._starts(formulated, last) or starts
         budget = Budget(self.max_time and self._time_to_solve(), began)
         return self.adopt(
-            formulated, self._solve((X, y, sample_weight), formulated, starts, budget)
+            formulated, self._solve_stated((X, y, sample_weight), formulated, starts, budget)
         )
 
-    def _solve(
+    def _solve_stated(
         self,
         given: tuple[Any, Any, Any],
         formulated: Formulated,

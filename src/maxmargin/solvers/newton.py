@@ -77,7 +77,7 @@ class Newton:
     sample_rows: int = 4000  # of a subsample, at least
     sample_per_column: int = 20
     sample_part: int = 16  # of the rows: one in this many
-    sample_numbers: int = 1 << 24  # of a subsample, at most: it is in memory wherever the rows are
+    sample_numbers: int = 1 << 22  # of a subsample, at most: it is in memory wherever the rows are
     sample_gap: float = 1e-3  # at which the subsample is solved well enough
     active_sets: bool = True  # whether they go on from a known solution first
 

@@ -372,7 +372,7 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
 
     # ------------------------------------------------------------ pairs
 
-    def _solve(
+    def _solve_stated(
         self,
         given: tuple[Any, Any, Any],
         formulated: Formulated,
@@ -381,7 +381,7 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     ) -> list[Result]:
         with cluster_of(None) as client:
             if client is None or len(formulated.problems) < 2:
-                return super()._solve(given, formulated, starts, budget)
+                return super()._solve_stated(given, formulated, starts, budget)
             return self._solve_on(client, given, formulated, starts)
 
     def _solve_on(
