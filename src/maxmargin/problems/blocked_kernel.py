@@ -9,7 +9,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.data.blocks import Block, Blocks
 from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.loops.records import Loss
-from maxmargin.problems.blocked import joined, take_rows
+from maxmargin.problems.blocked import Checkpoint, joined, take_rows
 from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Point, Problem
@@ -44,6 +44,7 @@ class BlockedKernelProblem:
     memory: int | None = None  # bytes for rows with a dual
     for_values: int | None = None  # bytes for kernel values of these
     threads: int | None = None
+    checkpoint: Checkpoint | None = None
 
     def __len__(self) -> int:
         return self.blocks.n

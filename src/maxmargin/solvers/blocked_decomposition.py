@@ -4,27 +4,33 @@
 
 The working set holds all rows whose β is not 0, and begins as a sample. A round solves the problem
 of the working set by the method for rows in memory (``decomposition``), which the other rows have
-no part in. The rows whose β moved then travel to all blocks: each adds their kernel values to its
-scores and returns its worst violators, which join the working set. A round is one pass over the
-rows, and a dozen rounds usually do, as nearly all rows that end with a β are found in the first
-two.
+no part in. The rows with a β then travel to all blocks: each computes their kernel values with its
+rows, sets its scores and returns its worst violators, which join the working set. A round is one
+pass over the rows, and a dozen rounds usually do, as nearly all rows that end with a β are found in
+the first two.
+
+Where a fit stands between two rounds is the working set and a few numbers: a checkpoint.
 
 Vapnik (1982), chunking; Joachims (1998).
 """
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.atomic_write import write_atomically
 from maxmargin.certificates.blocked import best_intercept_of
 from maxmargin.data.blocks import Block
+from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.blocked import joined, take_rows
+from maxmargin.problems.blocked import Checkpoint, joined, take_rows
 from maxmargin.problems.blocked_kernel import (
     BlockedKernelProblem,
     SupportDuals,
@@ -80,25 +86,23 @@ def worst_of(violation: Floats, most: int) -> Ints:
 class Message(NamedTuple):
     """What all blocks are told in a round."""
 
-    terms: Terms | None  # rows whose β moved, and by how much
+    terms: Terms  # rows with a β
     rows: Ints  # the working set
     beta: Floats
     b: float
     least: float  # violation that counts
     most: int  # violators that may join
-    fresh: bool  # whether scores begin at 0
     precise: bool
 
 
 def update(block: Block, message: Message) -> tuple[float, Violators]:
-    """Add what moved to the scores of a leaf; return βᵀf of its rows, and its worst violators."""
+    """Set the scores of a leaf; return βᵀf of its rows, and its worst violators."""
     loss, at = costly_rows(block)
     size, f = block.end - block.begin, block.vectors["score"][block.begin : block.end]
-    if message.fresh:
-        f[:] = 0.0
-    if message.terms is not None:
+    f[:] = 0.0
+    if len(message.terms.coefficients):
         for some, prepared, count in compared(block, at, message.terms):
-            f[some] += _dot(message.terms, prepared, count, message.precise)
+            f[some] = _dot(message.terms, prepared, count, message.precise)
     begin, end = np.searchsorted(message.rows, [block.first, block.first + size])
     inside = message.rows[begin:end] - block.first
     residual = loss.target - f - message.b
@@ -136,14 +140,14 @@ def sum_losses(block: Block, b: float) -> float:
 
 
 class WorkingSet:
-    """Rows in memory, with their losses and duals, and the duals that the blocks know of."""
+    """Rows in memory, with their losses and duals."""
 
     def __init__(self, problem: BlockedKernelProblem, rows: Ints, beta: Floats) -> None:
         self.problem = problem
         X, loss = take_rows(problem.blocks, rows)
         costly = np.flatnonzero(loss.high > loss.low)
         self.rows, self.X, self.loss = rows[costly], X[costly], loss.take(costly)
-        self.beta, self.known = beta[costly], np.zeros(len(costly))
+        self.beta = beta[costly]
         self._stated: KernelProblem | None = None
 
     def __len__(self) -> int:
@@ -155,11 +159,11 @@ class WorkingSet:
         used = np.flatnonzero(self.beta)
         return SupportDuals(self.rows[used], self.beta[used])
 
-    def moved(self) -> Terms | None:
-        """Return the rows whose duals moved since the blocks were told, and note that they are."""
-        change = self.beta - self.known
-        self.known, at = self.beta.copy(), np.flatnonzero(change)
-        return Terms(self.problem.kernel, self.X[at], change[at]) if len(at) else None
+    @property
+    def terms(self) -> Terms:
+        """The rows with a dual."""
+        used = np.flatnonzero(self.beta)
+        return Terms(self.problem.kernel, self.X[used], self.beta[used])
 
     def solve(self, method: Decomposition) -> Iterator[float]:
         """Solve the problem of these rows; yield the intercept after each step."""
@@ -180,14 +184,13 @@ class WorkingSet:
         loss = joined_losses(self.loss, found.loss).take(order)
         self.rows, self.X, self.loss = rows[order], joined([self.X, found.X])[order], loss
         self.beta = np.concatenate([self.beta, none])[order]
-        self.known = np.concatenate([self.known, none])[order]
         self._stated = None
 
     def leave_idle(self) -> None:
-        """Let go of the rows whose duals are 0, and are known to be."""
-        used = np.flatnonzero((self.beta != 0) | (self.known != 0))
+        """Let go of the rows whose duals are 0."""
+        used = np.flatnonzero(self.beta)
         self.rows, self.X, self.loss = self.rows[used], self.X[used], self.loss.take(used)
-        self.beta, self.known, self._stated = self.beta[used], self.known[used], None
+        self.beta, self._stated = self.beta[used], None
 
     def capacity(self) -> int:
         """Return how many more rows the memory holds, if need be after idle ones left."""
@@ -233,20 +236,13 @@ class BlockedDecomposition:
     def iterates(self, problem: BlockedKernelProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each round, and unfinished ones while one is being made."""
         fit = _Fit(self, problem, start)
-        closer = 1.0
-        target = self.sample_gap if start.beta is None else self.below * self.wanted
         while True:
-            yield from fit.solve(target)
-            found = fit.update(self.least * self.wanted * closer)
+            yield from fit.solve()
+            found = fit.update()
             yield fit.best
-            if len(found.rows):
-                fit.working.join(found)
-            elif target <= self.below * self.wanted * closer:
-                if closer <= self.closest:
-                    break
-                closer *= 0.1
-            gap = self.ahead * fit.best.relative_gap
-            target = min(target, max(gap, self.below * self.wanted * closer))
+            if not fit.go_on(found):
+                break
+            fit.save()
         yield replace(fit.best, converged=True)
 
 
@@ -257,41 +253,43 @@ class _Fit:
         self, method: BlockedDecomposition, problem: BlockedKernelProblem, start: Point
     ) -> None:
         self.method, self.problem = method, problem
-        if start.beta is None or not len(start.beta.rows):
-            seed, n = np.random.default_rng(0), len(problem)
-            count = min(n, method.sample)
-            rows = np.arange(n) if count == n else np.unique(seed.integers(n, size=count))
-            beta = np.zeros(len(rows))
-        else:
-            rows, beta = start.beta
+        started = start.beta is not None and len(start.beta.rows) > 0
+        rows, beta = start.beta if started else self._sample()
+        self.target = method.below * method.wanted if started else method.sample_gap
+        self.closer, self.b = 1.0, 0.0
+        self.best = Iterate(np.inf, -np.inf, np.zeros(0), 0.0, SupportDuals(rows[:0], beta[:0]))
+        if (saved := self._saved()) is not None:
+            rows, beta = saved["rows"], saved["beta"]
+            self._set(saved)
         self.working = WorkingSet(problem, rows, beta)
-        self.b, self.fresh = 0.0, True
-        self.best = Iterate(np.inf, -np.inf, self.working.beta, 0.0, self.working.duals)
         problem.blocks.renew("score")
 
-    def solve(self, gap: float) -> Generator[Iterate]:
+    def _sample(self) -> tuple[Ints, Floats]:
+        seed, n = np.random.default_rng(0), len(self.problem)
+        count = min(n, self.method.sample)
+        rows = np.arange(n) if count == n else np.unique(seed.integers(n, size=count))
+        return rows, np.zeros(len(rows))
+
+    def solve(self) -> Generator[Iterate]:
         """Solve the problem of the working set, yielding unfinished iterates."""
-        method = Decomposition(gap, precise=self.method.precise)
+        method = Decomposition(self.target, precise=self.method.precise)
         for b in self.working.solve(method):
             self.b = b
             duals = self.working.duals
             yield replace(self.best, w=duals.values, b=b, beta=duals).unfinished()
 
-    def update(self, least: float) -> Violators:
+    def update(self) -> Violators:
         """Bring all scores up to date, and the best iterate; return the worst violators."""
         method, working, blocks = self.method, self.working, self.problem.blocks
-        allowed = max(method.fewest, int(method.growth * len(working)))
-        capacity, terms = working.capacity(), working.moved()
-        message = Message(
-            terms, working.rows, working.beta, self.b, least, max(1, min(allowed, capacity)),
-            self.fresh, method.precise,
-        )  # fmt: skip
-        work = float(blocks.n) * max(1, 0 if terms is None else len(terms.coefficients))
+        capacity, least = working.capacity(), method.least * method.wanted * self.closer
+        most = max(1, min(max(method.fewest, int(method.growth * len(working))), capacity))
+        terms = working.terms
+        message = Message(terms, working.rows, working.beta, self.b, least, most, method.precise)
+        work = float(blocks.n) * max(1, len(terms.coefficients))
         found: Violators
         norm2, found = blocks.map(
             update, message, writes=("score",), merge=merge_updates, numbers=work
         )
-        self.fresh = False
         if len(found.rows) > capacity:
             working.refuse()
         if len(self.problem.totals):
@@ -302,3 +300,70 @@ class _Fit:
         if primal - dual <= self.best.primal - self.best.dual:
             self.best = Iterate(primal, dual, duals.values, self.b, duals)
         return found
+
+    def go_on(self, found: Violators) -> bool:
+        """Take violators in, and decide how far to go next; return whether to go on at all."""
+        method = self.method
+        if len(found.rows):
+            self.working.join(found)
+        elif self.target <= method.below * method.wanted * self.closer:
+            if self.closer <= method.closest:
+                return False
+            self.closer *= 0.1
+        gap = method.ahead * self.best.relative_gap
+        self.target = min(self.target, max(gap, method.below * method.wanted * self.closer))
+        return True
+
+    # Checkpoints.
+
+    _NUMBERS = "target", "closer", "b"
+
+    def save(self) -> None:
+        """Write where the fit stands between two rounds."""
+        at, best = self.problem.checkpoint, self.best
+        if at is None:
+            return
+        state = {
+            "digest": np.array(self._digest(at)),
+            "rows": self.working.rows,
+            "beta": self.working.beta,
+            "numbers": np.array([getattr(self, name) for name in self._NUMBERS]),
+            "best": np.array([best.primal, best.dual, best.b]),
+            "best_rows": best.beta.rows,
+            "best_beta": best.beta.values,
+        }
+        at.folder.mkdir(parents=True, exist_ok=True)
+
+        def write(path: Path) -> None:
+            with path.open("wb") as file:
+                np.savez(file, **state)
+
+        write_atomically(at.folder / _FILE, write)
+
+    def _digest(self, at: Checkpoint) -> str:
+        return f"{at.digest} {self.method!r} {self.problem.kernel!r}"
+
+    def _saved(self) -> dict[str, Any] | None:
+        """Return what a fit of the same problem wrote last."""
+        at = self.problem.checkpoint
+        if at is None or not (at.folder / _FILE).exists():
+            return None
+        try:
+            with (at.folder / _FILE).open("rb") as raw, np.load(raw) as file:
+                found = {name: file[name] for name in file.files}
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as wrong:
+            raise DataFileError(
+                f"{at.folder / _FILE}: this checkpoint cannot be read ({wrong}): remove it, or "
+                "choose another folder"
+            ) from wrong
+        return found if str(found["digest"]) == self._digest(at) else None
+
+    def _set(self, saved: dict[str, Any]) -> None:
+        for name, value in zip(self._NUMBERS, saved["numbers"].tolist(), strict=True):
+            setattr(self, name, value)
+        primal, dual, b = saved["best"].tolist()
+        duals = SupportDuals(saved["best_rows"], saved["best_beta"])
+        self.best = Iterate(primal, dual, duals.values, b, duals)
+
+
+_FILE = "working-set.npz"

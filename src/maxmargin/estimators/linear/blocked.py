@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from maxmargin.data.opening import open as open_rows
 from maxmargin.data.row_source import RowSource
 from maxmargin.data.survey import Survey, survey
 from maxmargin.problems.blocked import BlockedProblem, Checkpoint, LossRule
-from maxmargin.problems.problem import Intercept
+from maxmargin.problems.problem import Intercept, Point
 from maxmargin.solve import Result, describe_scales
 from maxmargin.validation.data import LARGEST_PRODUCT, name_overflow
 
@@ -95,13 +95,14 @@ class Opened:
         """Return a problem for each loss; ``told`` is what else a checkpoint must agree in."""
         found = []
         for number, rule in enumerate(rules):
-            checkpoint = self._checkpoint(number, f"{rule!r} {intercept} {constant} {told}")
+            checkpoint = self.checkpoint_of(number, f"{rule!r} {intercept} {constant} {told}")
             found.append(
                 BlockedProblem(self.blocks.with_loss(rule), intercept, constant, checkpoint)
             )
         return found
 
-    def _checkpoint(self, number: int, told: str) -> Checkpoint | None:
+    def checkpoint_of(self, number: int, told: str) -> Checkpoint | None:
+        """Return where the solver of a problem keeps how far it came, if it is to."""
         options = self.source.options
         if options.checkpoint is None:
             return None
@@ -158,7 +159,24 @@ def _take_losses(block: Block) -> list[tuple[Floats, Floats]]:
     return [(loss.target, np.maximum(loss.high, -loss.low))]
 
 
-def remove_checkpoints(problems: list[BlockedProblem]) -> None:
+def put_duals(problem: BlockedProblem, point: Point) -> Point:
+    """Return a point with its duals, which are those of rows that cost, as a vector of the blocks.
+
+    They are left out if there are not as many such rows.
+    """
+    if point.beta is None:
+        return point
+    found = problem.blocks.map(_take_losses, reads_rows=False, merge=join)
+    costs = np.concatenate([bound for _, bound in found]) > 0
+    if np.count_nonzero(costs) != len(point.beta):
+        return replace(point, beta=None)
+    beta = np.zeros(len(problem))
+    beta[costs] = point.beta
+    problem.blocks.put("known", beta)
+    return replace(point, beta=problem.blocks.vector("known"))
+
+
+def remove_checkpoints(problems: list[Any]) -> None:
     """Remove what was kept in case that the fit had to go on from there."""
     for problem in problems:
         if problem.checkpoint is not None:

@@ -22,6 +22,7 @@ from maxmargin.estimators.linear.blocked import (
     Opened,
     as_source,
     is_source,
+    remove_checkpoints,
     vector_of,
 )
 from maxmargin.estimators.machine import UNASKED, Formulated, Solved, solver_settings
@@ -63,7 +64,9 @@ class FitsBlocks(HingeMultipliers, KernelClassifier):
         problems = self._blocked_problems(opened)
         starts, budget = [Point()] * len(problems), Budget(self.max_time, began)
         results = solve_all(problems, starts, solver_settings(self), budget)
-        return self._adopt_blocks(opened, results)
+        self._adopt_blocks(opened, results)
+        remove_checkpoints(problems)
+        return self
 
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems that were solved, and the model as their solutions."""
@@ -154,14 +157,18 @@ class FitsBlocks(HingeMultipliers, KernelClassifier):
         share = (free_memory() if memory is None else memory) // 4
         asked, threads = self._bytes(), count_threads(self.n_jobs)
         values = share if asked is None else asked
-        shared = float(self.C), "hinge", tuple(factors.tolist())
-        return [
-            BlockedKernelProblem(
-                opened.blocks.with_loss(HingeRule(*shared, *pair)), self.kernel_, intercept, share,
-                values, threads,
+        found = []
+        pairs = class_pairs(left, len(self.classes_), self.multi_class)
+        for number, pair in enumerate(pairs):
+            rule = HingeRule(float(self.C), "hinge", tuple(factors.tolist()), *pair)
+            blocks = opened.blocks.with_loss(rule)
+            checkpoint = opened.checkpoint_of(number, f"{rule!r} {intercept} {self.tol!r}")
+            found.append(
+                BlockedKernelProblem(
+                    blocks, self.kernel_, intercept, share, values, threads, checkpoint
+                )
             )
-            for pair in class_pairs(left, len(self.classes_), self.multi_class)
-        ]  # fmt: skip
+        return found
 
     def _adopt_blocks(self, opened: Opened, results: list[Result]) -> Self:
         """Become the model of solutions: that of the rows with a dual, which are in memory."""
