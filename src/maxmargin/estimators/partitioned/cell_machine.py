@@ -25,7 +25,7 @@ _ROUGH = 1e-3  # relative duality gap that is enough to compare settings
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CellCandidates:
     """What a cell may choose from; one of each is no choice."""
 
     costs: tuple[float, ...]
@@ -50,7 +50,7 @@ class CellTask:
     machine: SVC  # with all parameters but those that are chosen
 
 
-def train_cell(task: CellTask, candidates: Candidates, max_time: float | None) -> SVC:
+def train_cell(task: CellTask, candidates: CellCandidates, max_time: float | None) -> SVC:
     """Return the machine of a cell, certified; it may take ``max_time`` seconds."""
     began = clock.now()
     machine: SVC = clone(task.machine).set_params(class_weight=task.factors)
@@ -64,7 +64,9 @@ def train_cell(task: CellTask, candidates: Candidates, max_time: float | None) -
     return machine.set_params(max_time=None)
 
 
-def train_batch(tasks: list[CellTask], candidates: Candidates, max_time: float | None) -> list[SVC]:
+def train_batch(
+    tasks: list[CellTask], candidates: CellCandidates, max_time: float | None
+) -> list[SVC]:
     """Return the machines of some cells, one after the other: what a worker does."""
     counting = clock.Clock(np.inf if max_time is None else max_time)
     return [
@@ -75,7 +77,7 @@ def train_batch(tasks: list[CellTask], candidates: Candidates, max_time: float |
 # ------------------------------------------------------------------- choosing
 
 
-def choose(task: CellTask, candidates: Candidates) -> tuple[float, Any]:
+def choose(task: CellTask, candidates: CellCandidates) -> tuple[float, Any]:
     """Return C and γ with the most rows right in cross-validation; of equal ones the smallest C.
 
     Of those with the same C too, the first γ is taken.

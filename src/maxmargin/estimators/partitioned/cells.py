@@ -77,7 +77,7 @@ def _width(X: Any) -> float:
 # ------------------------------------------------------------------- a tree of planes
 
 
-class Tree(NamedTuple):
+class CellTree(NamedTuple):
     """The planes as the compiled loops take them."""
 
     directions: Floats
@@ -112,7 +112,9 @@ class TreeCells:
     def find(cls, X: Any, size: int, seed: int = 0, threads: int | None = None) -> "TreeCells":
         """Split the rows until no cell has more than ``size``, if rows differ enough."""
         del seed, threads
-        growing = _Growing(X, size, mark_rows(X) if X.shape[0] > size else np.zeros(0, np.uint64))
+        growing = _GrowingCell(
+            X, size, mark_rows(X) if X.shape[0] > size else np.zeros(0, np.uint64)
+        )
         growing.grow()
         children = np.array(growing.children, np.int64).reshape(-1, 2)
         directions = np.array(growing.directions).reshape(-1, X.shape[1])
@@ -120,7 +122,7 @@ class TreeCells:
 
     def neighbours(self, X: Any, count: int, threads: int | None = None) -> Neighbours:
         """Return the own cell of each row, and up to ``count`` others that are near."""
-        rows, tree = loops.rows.rows(X), Tree(self.directions, self.thresholds, self.children)
+        rows, tree = loops.rows.rows(X), CellTree(self.directions, self.thresholds, self.children)
         root = 0 if len(self.thresholds) else -1
         depth = math.log2(self.n_cells) + 1
         if not count:
@@ -138,7 +140,7 @@ class TreeCells:
         )  # fmt: skip
 
 
-class _Growing:
+class _GrowingCell:
     """A tree that is under way."""
 
     def __init__(self, X: Any, size: int, marks: Marks) -> None:

@@ -24,7 +24,7 @@ from maxmargin.data.row_source import RowSource
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
 from maxmargin.estimators.machine import Solved
 from maxmargin.estimators.partitioned.cell_machine import (
-    Candidates,
+    CellCandidates,
     CellTask,
     train_batch,
     train_cell,
@@ -262,7 +262,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
         cells = gather_rows(near, partition.n_cells, float(self.overlap))
         del near
         self._keep_cells(partition, cells)
-        candidates = Candidates(_several(self.C), _several(self.gamma), int(self.folds), seed)
+        candidates = CellCandidates(_several(self.C), _several(self.gamma), int(self.folds), seed)
         trained = self._train(training, cells, candidates, counting, threads)
         return self._adopt(trained)
 
@@ -316,7 +316,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
     def _neighbours(self) -> int:
         return _NEIGHBOURS if self.overlap else 0
 
-    def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> "_Training":
+    def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> "_CellTraining":
         """Check the data, and leave out rows without weight."""
         X = check_rows(self, X, reset=reset)
         refuse_overflow(self, X, largest_squared_norm(X))
@@ -330,15 +330,15 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
             kept = np.flatnonzero(weight)
             X, labels, weight = X[kept], labels[kept], weight[kept]
         given = None if sample_weight is None else weight
-        return _Training(X, labels, given, self.class_weight_, self.classes_, kept)
+        return _CellTraining(X, labels, given, self.class_weight_, self.classes_, kept)
 
     # ------------------------------------------------------------ training
 
     def _train(
         self,
-        training: "_Training",
+        training: "_CellTraining",
         cells: CellRows,
-        candidates: Candidates,
+        candidates: CellCandidates,
         counting: clock.Clock,
         threads: int,
     ) -> "list[_Trained]":
@@ -561,7 +561,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
 
 
 @dataclass(frozen=True)
-class _Training:
+class _CellTraining:
     """The rows that take part in a fit."""
 
     X: Any
@@ -609,9 +609,9 @@ class _Run(NamedTuple):
     """The training of all cells."""
 
     model: PartitionedSVC
-    training: _Training
+    training: _CellTraining
     cells: CellRows
-    candidates: Candidates
+    candidates: CellCandidates
     counting: clock.Clock
     trained: list[_Trained]
     bar: Bar

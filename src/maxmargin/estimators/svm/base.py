@@ -29,7 +29,7 @@ from maxmargin.estimators.reductions import (
     refuse_other_scheme,
 )
 from maxmargin.estimators.row_marks import mark_labelled, pair_up
-from maxmargin.estimators.svm.expansion import Block, KernelExpansion
+from maxmargin.estimators.svm.expansion import KernelExpansion, WeightedVectors
 from maxmargin.estimators.svm.gathered import gather_source, keep_names
 from maxmargin.futures import cluster_of, deal, run_tasks, share, threads_of
 from maxmargin.kernels import Kernel, Linear
@@ -472,13 +472,13 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
         coefficients = np.asarray(self.dual_coef_, dtype=np.float64)
         return self._layout.spread(coefficients, self._support_labels()).T
 
-    def _blocks(self) -> list[Block]:
+    def _blocks(self) -> list[WeightedVectors]:
         if not isinstance(self._layout, Pairs) or len(self.classes_) == 2:
             return super()._blocks()
         ends = np.cumsum(self.n_support_)
         duals = np.asarray(self.dual_coef_, dtype=np.float64)
         return [
-            Block(
+            WeightedVectors(
                 slice(end - size, end), planes, np.ascontiguousarray(duals[:, end - size : end].T)
             )
             for planes, size, end in zip(self._layout.number, self.n_support_, ends, strict=True)

@@ -101,7 +101,7 @@ def narrow_rows(kernel: Kernel, rows: PreparedRows) -> tuple[PreparedRows, Float
     return narrow, bounds[0]
 
 
-class Block(NamedTuple):
+class WeightedVectors(NamedTuple):
     """Consecutive support vectors, the scores they have a part in, and their coefficients there."""
 
     vectors: slice
@@ -113,7 +113,7 @@ def expanded(
     kernel: Kernel, X: Any, right: PreparedRows, coefficients: Floats, threads: int | None
 ) -> Floats:
     """Return Σⱼ K(xᵢ, zⱼ) aⱼₖ of rows X over support vectors z: a column for each column of a."""
-    whole = Block(slice(None), slice(None), coefficients)
+    whole = WeightedVectors(slice(None), slice(None), coefficients)
     return expanded_by_blocks(kernel, X, right, [whole], coefficients.shape[1], threads)
 
 
@@ -121,7 +121,7 @@ def expanded_by_blocks(
     kernel: Kernel,
     X: Any,
     right: PreparedRows,
-    blocks: list[Block],
+    blocks: list[WeightedVectors],
     count: int,
     threads: int | None,
 ) -> Floats:
@@ -136,7 +136,7 @@ def expanded_by_blocks(
     return scores
 
 
-def add_blocks(scores: Floats, blocks: list[Block], products: list[Floats]) -> None:
+def add_blocks(scores: Floats, blocks: list[WeightedVectors], products: list[Floats]) -> None:
     """Add what each block contributes to the scores that it has a part in."""
     if len(blocks) == 1:
         scores[:, blocks[0].scores] += products[0]
@@ -151,7 +151,7 @@ def multiply_blocks(
     kernel: Kernel,
     rows: PreparedRows,
     right: PreparedRows,
-    blocks: list[Block],
+    blocks: list[WeightedVectors],
     threads: int | None,
 ) -> list[Floats]:
     """Return K(x, z) @ a of each block, while the values of some rows with all z are in cache."""
@@ -197,7 +197,7 @@ def rough_scores(
     X: Any,
     right: PreparedRows,
     narrow: tuple[PreparedRows, Floats],
-    blocks: list[Block],
+    blocks: list[WeightedVectors],
     count: int,
     threads: int | None,
 ) -> tuple[Floats, Floats] | None:
@@ -223,7 +223,7 @@ def rough_scores(
             sums = 1.01 * (longest + 4) * _U
             sizes = np.abs(a).max(axis=1) * (errors[vectors] + usual + sums)
             weights = np.column_stack([a, sizes]) / scale
-            with_bounds.append(Block(vectors, places, weights))
+            with_bounds.append(WeightedVectors(vectors, places, weights))
         more = (1.2 * scale) * np.maximum(own / usual, 1.0)
         products = multiply_blocks(kernel, narrow_x[0], columns, with_bounds, threads)
         for k, product in enumerate(products):
@@ -328,9 +328,9 @@ class KernelExpansion(KernelInput, Machine):
         distances = scores / np.where(lengths > 0, lengths, 1.0)
         return np.asarray(distances[:, 0] if distances.shape[1] == 1 else distances)
 
-    def _blocks(self) -> list[Block]:
+    def _blocks(self) -> list[WeightedVectors]:
         """Return the coefficients of the support vectors, without those that are always 0."""
-        return [Block(slice(None), slice(None), self._coefficients())]
+        return [WeightedVectors(slice(None), slice(None), self._coefficients())]
 
     def pairwise_scores(self, X: Any) -> Floats:
         """Return the scores f of all planes: one column for each entry of ``intercept_``."""
