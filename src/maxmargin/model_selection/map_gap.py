@@ -102,7 +102,7 @@ class MapGap:
     @property
     def bracket(self) -> float:
         """What the map proves without the exact machine."""
-        return self.map_primal - self.map_dual
+        return max(self.map_primal - self.map_dual, 0.0)  # below 0 it is rounding
 
     def __str__(self) -> str:
         whose = "The map's solution" if self.own_point else "The expansion with the map's duals"
