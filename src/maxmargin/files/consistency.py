@@ -455,6 +455,15 @@ def _calibrated(model: Any, sizes: Sizes) -> None:
 # ------------------------------------------------------------------- linear machines
 
 
+_OF_EACH_ROW = (
+    "_signed_duals", "_known_duals", "support_", "dual_coef_", "_support_rows", "alpha_", "slack_"
+)  # fmt: skip
+_OF_ROWS = {
+    "LinearSVC": (*_OF_EACH_ROW, "n_support_"),
+    "LinearSVR": (*_OF_EACH_ROW, "support_kind_"),
+}
+
+
 def _linear_machine(model: Any, sizes: Sizes) -> None:
     state = vars(model)
     if "_learners" in state:
@@ -469,8 +478,10 @@ def _linear_machine(model: Any, sizes: Sizes) -> None:
     if "certificate_" not in state:
         require("support_" not in state and "_learners" in state, "it lacks 'certificate_'")
         return
-    for name in ("_signed_duals", "_known_duals", "support_", "dual_coef_", "_support_rows",
-                 "alpha_", "slack_"):  # fmt: skip
+    names = _OF_ROWS[type(model).__name__]
+    if not any(name in state for name in names):  # it was fitted to too many rows to keep them
+        return
+    for name in names:
         require(name in state, f"it lacks {name!r}")
     rows = model.dual_coef_.shape[0]
     require(rows == sizes["planes"], f"dual_coef_ is not of {sizes['planes']} planes")
@@ -549,10 +560,14 @@ def _linear_classes(model: Any, sizes: Sizes) -> None:
         possible = classes * (classes - 1) // 2 if state["_scheme"] == "ovo" else classes
         require(len(pairs) <= max(possible, 1), "there are more planes than classes allow")
     if "certificate_" in state:
-        require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
-        require("margin_" in state and "n_support_" in state, "it lacks 'margin_'")
+        require("margin_" in state, "it lacks 'margin_'")
+        kept = any(name in state for name in _OF_ROWS["LinearSVC"])
         for name in ("_row_labels", "_row_costs"):
-            require((name in state) == (model.loss == "hinge"), f"{name} is there, or is missing")
+            wanted = kept and model.loss == "hinge"
+            require((name in state) == wanted, f"{name} is there, or is missing")
+        if kept:
+            require("n_support_" in state, "it lacks 'n_support_'")
+            require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
 
 
 def _hard_margin(model: Any, sizes: Sizes) -> None:

@@ -16,6 +16,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from maxmargin._typing import Floats
+from maxmargin.data.row_source import RowSource
 from maxmargin.estimators import HardMarginSVC, LinearSVC, VotedPerceptron
 from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
 from maxmargin.geometry.planes import read_kernel
@@ -39,9 +40,9 @@ class ModelView(NamedTuple):
     search: Any
 
     def transform(self, X: Any) -> Any:
-        """Return rows as the machine sees them."""
+        """Return rows as the machine sees them; of a source, a view."""
         for step in self.steps:
-            X = step.transform(X)
+            X = X.mapped(step) if isinstance(X, RowSource) else step.transform(X)
         return X
 
     @property

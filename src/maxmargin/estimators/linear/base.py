@@ -19,6 +19,7 @@ from maxmargin.estimators.linear.blocked import (
     as_source,
     by_parts,
     is_source,
+    put_duals,
     remove_checkpoints,
 )
 from maxmargin.estimators.machine import (
@@ -103,6 +104,11 @@ class LinearMachine(Machine):
         """
         check_is_fitted(self)
         if not hasattr(self, "_support_rows"):
+            if hasattr(self, "certificate_"):
+                raise AttributeError(
+                    f"This {type(self).__name__} was fitted to so many rows that it keeps no "
+                    "support vectors."
+                )
             raise AttributeError("A model learnt by partial_fit has no support vectors.")
         if self._support_rows is None:
             raise AttributeError(
@@ -200,7 +206,7 @@ class LinearMachine(Machine):
 
     def _refuse_in_blocks(self) -> None:
         """Raise if a parameter asks for what needs all rows in memory."""
-        if self.solver not in ("auto", "newton"):
+        if self.solver not in ("auto", "newton", "dual_cd"):
             raise ValueError(
                 f"solver={self.solver!r} needs all rows in memory, but these are read in blocks: "
                 "leave solver='auto', or fit to arrays."
@@ -251,8 +257,7 @@ class LinearMachine(Machine):
         self._refuse_unknown_rows()
         if is_source(X):
             opened, problems = self._open(as_source(X, y, sample_weight), reset=False)
-            planes = zip(np.atleast_2d(self.coef_), self.intercept_, strict=True)
-            points = [Point(w, float(b)) for w, b in planes]
+            points = list(map(put_duals, problems, self._points(len(problems))))
             return list(map(Solved, problems, points, [np.arange(opened.survey.n)] * len(points)))
         stated = self._state(X, y, sample_weight, reset=False)
         points = self._points(len(stated.problems))
