@@ -64,6 +64,9 @@ class Cut(RowSource):
     def load(self, part: int) -> Part:  # without the checks of sources: those of surveys are tested
         return self.read(part)
 
+    def reload(self, part: int) -> Part:
+        return self.load(part)
+
 
 def rows_of(kind: str, n: int = N) -> Any:
     rng = np.random.default_rng(5)
@@ -352,6 +355,22 @@ def test_rows_that_do_not_fit_are_read_in_every_pass() -> None:
     for times in (1, 2, 3):
         rows.map(extent, merge=join)
         assert rows.bytes_read == times * N * (8 * D + 8 + 8)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "csr"])
+def test_what_is_slow_to_read_is_read_once(kind: str) -> None:
+    rows = opened(kind, 7)
+    w = np.random.default_rng(3).standard_normal(3 * D)
+    expected = rows.map(score, w, writes=("scores",))
+    rows.source.slow = True
+    spooled = RowsOnDisk(rows.source, rows.survey)
+    read = []
+    for _ in range(3):
+        found = spooled.map(score, w, writes=("scores",))
+        assert found[0] == expected[0]
+        assert np.array_equal(found[1], expected[1])
+        read.append(spooled.bytes_read)
+    assert read[0] == read[2] > 0
 
 
 @pytest.mark.parametrize("parts", [1, 3, 50])

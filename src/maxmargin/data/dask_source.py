@@ -39,8 +39,12 @@ _UNKNOWN_BYTES = 1 << 26  # of a partition of which nothing is known
 def is_dask(what: Any) -> bool:
     """Tell whether something is a Dask collection, or a list of delayed partitions."""
     if isinstance(what, list | tuple):
-        return bool(len(what)) and all(_dask_kind(item) == "Delayed" for item in what)
+        return bool(len(what)) and all(_is_delayed(item) for item in what)
     return _dask_kind(what) in ("Array", "DataFrame")
+
+
+def _is_delayed(what: Any) -> bool:
+    return _dask_kind(what).startswith("Delayed")  # values that are delayed are a DelayedLeaf
 
 
 def _dask_kind(what: Any) -> str:
@@ -59,6 +63,7 @@ class DaskSource(RowSource):
     """Rows of Dask collections."""
 
     on_dask = True
+    slow = True
 
     def __init__(self, what: Any, request: Request) -> None:
         self.options = request.options

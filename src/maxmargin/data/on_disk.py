@@ -12,7 +12,9 @@ memory, they are kept after the first pass.
 
 import copy
 import json
+import mmap
 import os
+import shutil
 import tempfile
 import threading
 import weakref
@@ -47,6 +49,9 @@ _LEAST_BLOCKS = 2  # that memory must hold: then parts go through it and vectors
 _OF_PHYSICAL = 8  # the share of the machine's memory that is used unless told otherwise
 _BESIDE_A_ROW = 80  # bytes of a block: labels, weight, loss and a few vectors
 _WORTH_A_THREAD = 1 << 19  # numbers read in a pass
+_SPARE_DISK = 2.0  # times the space that a scratch file of rows takes must be free
+_PAGE = mmap.ALLOCATIONGRANULARITY
+_WRITTEN = 1 << 24  # bytes at once
 _SET = "vectors.json"  # says which of two folders holds a complete set of vectors
 
 
@@ -428,6 +433,8 @@ class _ReadRows:
         self.expanded: dict[tuple[str, int], Any] = {}
         self.lock = threading.Lock()
         self.bytes_read = self.passes = 0
+        slow = getattr(source, "slow", False) and not self.keeps
+        self.spool = _Spool(source.options.checkpoint, survey) if slow else None
 
     @property
     def complete(self) -> bool:
@@ -447,6 +454,7 @@ class _ReadRows:
     def forget(self) -> None:
         """Let go of all that is kept."""
         self.kept = [None] * len(self.kept)
+        self.spool = None
         self.filled = self.survey.rows == 0
         self.labels = self.weight = None
         self.expanded = {}
@@ -474,7 +482,11 @@ class _ReadRows:
 
     def _assembled(self, number: int, last: "_LastPart") -> Any:
         begin, end = self.edges[number : number + 2].tolist()
-        X = self._rows(begin, end, last)
+        X = None if self.spool is None else self.spool.read(number)
+        if X is None:
+            X = self._rows(begin, end, last)
+            if self.spool is not None and not self.spool.write(number, X):
+                self.spool = None
         found = X, loops.rows.rows(X)
         if self.keeps:
             self.kept[number] = found
@@ -500,7 +512,7 @@ class _ReadRows:
     def load(self, part: int) -> Any:
         """Load a part, which must be as it was; its labels and weights are kept."""
         clock.check()
-        found = load_part(self.source, part)
+        found = load_part(self.source, part, again=True)
         X, y, weight = found
         expected = int(self.survey.rows[part]), int(self.survey.numbers[part])
         now = X.shape[0], X.nnz if self.survey.sparse else X.size
@@ -718,6 +730,70 @@ def _read_limit(path: str) -> int | None:
         return int(Path(path).read_text())
     except (OSError, ValueError):  # there is none, or it says "max"
         return None
+
+
+# ------------------------------------------------------------------- rows that were read
+
+
+class _Spool:
+    """Blocks in a scratch file: what takes long to read, or to transform, is read once."""
+
+    def __init__(self, folder: Path | None, survey: Survey) -> None:
+        self.folder, self.survey = folder, survey
+        self.file: Any = None
+        self.end = 0
+        self.places: dict[int, list[tuple[int, Any, tuple[int, ...]]]] = {}
+
+    def write(self, number: int, X: Any) -> bool:
+        """Write a block; return False if there is no space for all of them."""
+        if self.file is None and not self._open():
+            return False
+        arrays = [X.data, X.indices, X.indptr] if self.survey.sparse else [X]
+        places = []
+        try:
+            for array in arrays:
+                places.append((self.end, array.dtype, array.shape))
+                self._append(np.ascontiguousarray(array))
+        except OSError:  # the disk is full: parts are read again
+            return False
+        self.places[number] = places
+        return True
+
+    def _open(self) -> bool:
+        each = self.survey.dtype.itemsize + 8 * self.survey.sparse
+        needed = self.survey.size * each + 8 * self.survey.n * self.survey.sparse
+        where = self.folder or Path(tempfile.gettempdir())
+        if shutil.disk_usage(where).free < _SPARE_DISK * needed:
+            return False
+        self.file = tempfile.TemporaryFile(buffering=0, dir=self.folder)  # noqa: SIM115
+        weakref.finalize(self, self.file.close)
+        return True
+
+    def _append(self, array: npt.NDArray[Any]) -> None:
+        view, at = memoryview(array.reshape(-1).view(np.uint8).data), self.end
+        while len(view):
+            written = os.pwrite(self.file.fileno(), view[:_WRITTEN], at)
+            view, at = view[written:], at + written
+        self.end = -(-at // _PAGE) * _PAGE  # so that arrays are aligned as others are
+
+    def read(self, number: int) -> Any:
+        """Return a block, which is mapped into memory; None if it was not written."""
+        if number not in self.places:
+            return None
+        arrays = [self._mapped(*place) for place in self.places[number]]
+        if not self.survey.sparse:
+            return arrays[0]
+        data, indices, indptr = arrays
+        X = sp.csr_array((len(indptr) - 1, self.survey.d), dtype=data.dtype)
+        X.data, X.indices, X.indptr = data, indices, indptr
+        return X
+
+    def _mapped(self, at: int, dtype: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        if not all(shape):
+            return np.empty(shape, dtype)
+        size = int(np.prod(shape)) * dtype.itemsize
+        held = mmap.mmap(self.file.fileno(), size, access=mmap.ACCESS_READ, offset=at)
+        return np.frombuffer(held, dtype, count=int(np.prod(shape))).reshape(shape)
 
 
 # ------------------------------------------------------------------- vectors

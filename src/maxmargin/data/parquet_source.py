@@ -44,6 +44,8 @@ class _RowGroups(NamedTuple):
 class ParquetSource(RowSource):
     """Rows of Parquet files; parts are row groups."""
 
+    slow = True
+
     def __init__(self, paths: list[Path], request: Request) -> None:
         require_pyarrow(str(paths[0]))
         request.refuse("Parquet files", y=BY_LABEL)

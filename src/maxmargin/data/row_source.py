@@ -177,6 +177,7 @@ class RowSource:
     weighted: bool = False
     on_dask: bool = False  # whether parts are made by Dask
     in_memory: bool = False  # whether the rows are in this process
+    slow: bool = False  # whether reading takes longer than reading the same numbers from a file
     numbered: str = "row"  # or "line": what row_number counts
     scaler: Any = None  # of a view that scales
     options: BlockOptions = BlockOptions()
@@ -242,7 +243,12 @@ class RowSource:
         self._check_number(part)
         return self.named(part, lambda: self.check(part, self.read(part)))
 
-    def check(self, part: int, found: Part) -> Part:
+    def reload(self, part: int) -> Part:
+        """Read a part that was checked before: its numbers are not looked at again."""
+        self._check_number(part)
+        return self.named(part, lambda: self.check(part, self.read(part), finite=False))
+
+    def check(self, part: int, found: Part, *, finite: bool = True) -> Part:
         """Return the rows of a part as they have to be, or raise."""
         X = self._checked_rows(found.X)
         y, weight = found.y, found.weight
@@ -258,7 +264,8 @@ class RowSource:
                 raise DataFileError("it has no weights, but others have")
             weight = as_weights(weight)
             _check_length("weight", len(weight), n)
-        self._refuse_not_finite(X, part)
+        if finite:
+            self._refuse_not_finite(X, part)
         return Part(X, y if self.labelled else None, weight if self.weighted else None)
 
     def __iter__(self) -> Iterator[Part]:
@@ -391,6 +398,8 @@ class RowSource:
 
 class MappedSource(RowSource):
     """Rows as a transformer makes them of those of another source."""
+
+    slow = True
 
     def __init__(self, source: RowSource, transformer: Any) -> None:
         if not hasattr(transformer, "transform"):

@@ -189,12 +189,12 @@ def survey_part(source: Any, part: int, *, targets: bool = False) -> Survey:
 # ------------------------------------------------------------------- one part
 
 
-def load_part(source: Any, part: int) -> Any:
+def load_part(source: Any, part: int, *, again: bool = False) -> Any:
     """Load a part and raise a ValueError if it is not made as the source says.
 
-    CSR comes with sorted columns, each once.
+    CSR comes with sorted columns, each once. ``again``: it was surveyed before.
     """
-    loaded = source.load(part)
+    loaded = getattr(source, "reload", source.load)(part) if again else source.load(part)
     X, y, weight = loaded
     wrong = _misshapen(source, X, y, weight)
     if wrong:

@@ -63,6 +63,7 @@ class _TextPart(NamedTuple):
 class _TextSource(RowSource):
     """Rows of text files."""
 
+    slow = True
     numbered = "line"
     stamps: list[FileStamp]
     parts: list[_TextPart]
