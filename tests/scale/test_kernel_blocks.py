@@ -104,6 +104,19 @@ def test_predictions_are_made_by_parts(rows: tuple[Any, Any], in_blocks: Any) ->
     np.testing.assert_allclose(scores, in_blocks.decision_function(X), atol=1e-10)
 
 
+def test_columns_keep_their_names(rows: tuple[Any, Any]) -> None:
+    pd = pytest.importorskip("pandas")
+    X, y = rows
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(D)])
+    source = mm.data.open(frame.assign(label=y), label="label", memory=TIGHT)
+    model = mm.SVC(C=10.0, gamma=0.5).fit(source)
+    assert list(model.feature_names_in_) == list(frame.columns)
+    assert (model.predict(source) == model.predict(frame)).all()
+    other = frame.rename(columns={"x3": "z"}).assign(label=y)
+    with pytest.raises(ValueError, match="first difference: 'x3'"):
+        model.predict(mm.data.open(other, label="label"))
+
+
 def test_rows_that_fit_are_fitted_in_memory(rows: tuple[Any, Any], in_memory: Any) -> None:
     X, y = rows
     model = mm.SVC(C=10.0).fit(mm.data.open(X, y, rows=999))
@@ -275,6 +288,22 @@ def test_disk_and_cluster_have_equal_bits(rows: tuple[Any, Any], cluster: Any) -
         np.testing.assert_array_equal(model.dual_coef_, disk[0].dual_coef_)
         assert model.intercept_ == disk[0].intercept_
         assert model.certificate_ == disk[0].certificate_
+
+
+def test_a_killed_worker_changes_no_bit(
+    rows: tuple[Any, Any], in_blocks: Any, cluster: Any
+) -> None:
+    X, y = rows
+
+    def kill(progress: Any) -> None:
+        if progress.iteration == 2:
+            cluster.kill_worker()
+            cluster.start_worker()
+
+    model = mm.SVC(C=10.0, callback=kill)
+    model.fit(mm.data.open(X, y, client=cluster.ready(2), rows=1000))
+    np.testing.assert_array_equal(model.dual_coef_, in_blocks.dual_coef_)
+    assert model.certificate_ == in_blocks.certificate_
 
 
 def test_blocks_in_memory_have_the_bits_of_those_on_disk(rows: tuple[Any, Any]) -> None:

@@ -2,6 +2,8 @@
 
 import shutil
 import sys
+import warnings
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,6 +17,7 @@ from maxmargin.data.row_source import RowSource
 from maxmargin.data.survey import Survey, survey
 from maxmargin.problems.blocked import BlockedProblem, Checkpoint, LossRule
 from maxmargin.problems.problem import Intercept, Point
+from maxmargin.progress import note_reader, progress
 from maxmargin.solve import Result, describe_scales
 from maxmargin.validation.data import LARGEST_PRODUCT, name_overflow
 
@@ -53,6 +56,13 @@ class Opened:
     @classmethod
     def of(cls, source: RowSource, *, targets: bool, threads: int | None) -> "Opened":
         """Survey rows and return them in blocks: on the workers of a cluster if there is one."""
+        with progress("Surveying the rows", even=False):
+            opened = cls._of(source, targets, threads)
+        note_reader(opened.blocks)
+        return opened
+
+    @classmethod
+    def _of(cls, source: RowSource, targets: bool, threads: int | None) -> "Opened":
         client = source.options.client
         if client is None and _is_of_dask(source):
             client = _current_client()
@@ -184,5 +194,20 @@ def remove_checkpoints(problems: list[Any]) -> None:
 
 
 def by_parts(source: RowSource, each: Callable[[Any], Any]) -> Any:
-    """Return what a function of rows gives for all parts of a source, one after the other."""
-    return np.concatenate([each(source.load(part).X) for part in range(len(source))])
+    """Return what a method gives for rows of all parts of a source, one after the other."""
+    _check_names(source, getattr(each, "__self__", None))
+    with warnings.catch_warnings():  # the rows of a part are an array: its columns have no names
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return np.concatenate([each(source.load(part).X) for part in range(len(source))])
+
+
+def _check_names(source: RowSource, model: Any) -> None:
+    known, names = getattr(model, "feature_names_in_", None), source.feature_names
+    if known is None or names is None or known.tolist() == list(names):
+        return
+    same = sorted(known.tolist()) == sorted(names)
+    how = "are in another order" if same else f"are {', '.join(map(repr, names))}"
+    raise ValueError(
+        f"The feature names should match those that were passed during fit: the columns {how}, "
+        f"but were {', '.join(map(repr, known))}."
+    )
