@@ -23,12 +23,13 @@ import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 _DELAY = 1.0  # seconds before a bar appears
 _PERIOD = 0.2  # seconds between two drawings
@@ -143,7 +144,7 @@ class Bar:
             # If the gap decides, the largest number of steps says little.
             of = f" of {self.total}" if self.total and self.tol is None else ""
             facts.append(f"{self.done}{of} {self.unit}{'' if self.done == 1 and not of else 's'}")
-        return " · ".join([*facts, self.note] if self.note else facts)
+        return " · ".join([*facts, *filter(None, (self.note, describe_reading()))])
 
 
 @contextmanager
@@ -213,6 +214,67 @@ def _watch() -> None:
                 time.sleep(_PERIOD)
             else:
                 bar.draw()
+
+
+# ------------------------------------------------------------------- rows that are read in blocks
+
+
+class Reader(Protocol):
+    """Rows in blocks, which count what is read of them."""
+
+    @property
+    def passes(self) -> int:
+        """How often the rows were gone through."""
+        ...
+
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes of them were read."""
+        ...
+
+
+_reader: "weakref.ref[Reader] | None" = None  # what was read last
+_counted: "list[Reader] | None" = None
+
+
+def note_reader(reader: Reader) -> None:
+    """Let bars say how much is read of these rows, as long as they are there."""
+    global _reader
+    _reader = weakref.ref(reader)
+    if _counted is not None:
+        _counted.append(reader)
+
+
+@contextmanager
+def counted_reading() -> Iterator[list[Reader]]:
+    """Give a list of the rows in blocks that calls within it read."""
+    global _counted
+    before, _counted = _counted, []
+    try:
+        yield _counted
+    finally:
+        _counted = before
+
+
+def describe_reading() -> str:
+    """Return how much was read of the rows in blocks that a call works on; nothing without such."""
+    reader = None if _reader is None else _reader()
+    if reader is None or not reader.passes:
+        return ""
+    passes = f"{reader.passes} pass{'es' * (reader.passes != 1)}"
+    return f"{passes}, {describe_bytes(reader.bytes_read)} read"
+
+
+def describe_bytes(count: float) -> str:
+    """Return a number of bytes in words.
+
+    >>> describe_bytes(999), describe_bytes(1_500_000), describe_bytes(2.5e13)
+    ('999 bytes', '1.5 MB', '25 TB')
+    """
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.0f} bytes"
 
 
 # ------------------------------------------------------------------- where bars are shown

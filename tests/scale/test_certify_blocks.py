@@ -14,6 +14,7 @@ import maxmargin as mm
 from maxmargin.estimators.linear import base
 from tests.scale.conftest import Cluster
 
+certify: Any = mm.certify  # which also knows perceptrons
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(2000, 6)) * [1, 10, 0.1, 1, 1, 1]
 TWO = np.where(X[:, 0] + 0.1 * X[:, 1] + RNG.normal(0, 0.5, 2000) > 0.2, "yes", "no")
@@ -45,9 +46,9 @@ def test_certificates_are_those_of_rows_in_memory(name: str, weight: Any) -> Non
     model, y = MODELS[name]
     model = clone(model).fit(X, y, sample_weight=weight)
     source = mm.data.open(X, y, weight=weight, rows=300)
-    assert_alike(mm.certify(model, source), mm.certify(model, X, y, weight))
+    assert_alike(certify(model, source), certify(model, X, y, weight))
     again = clone(model).fit(source)
-    assert_alike(mm.certify(again, X, y, weight), mm.certify(again, source))
+    assert_alike(certify(again, X, y, weight), certify(again, source))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -57,7 +58,7 @@ def test_duals_are_found_again(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     source = mm.data.open(X, y, rows=300)
     model = clone(model).fit(source)
     assert not hasattr(model, "alpha_")
-    for found in (mm.certify(model, source), mm.certify(model, X, y)):
+    for found in (certify(model, source), certify(model, X, y)):
         fitted = model.certificate_
         assert found.primal == pytest.approx(fitted.primal, rel=1e-10)
         assert found.dual <= fitted.primal * (1 + 1e-12)
@@ -71,7 +72,7 @@ def test_a_forged_plane_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(base, "KEPT_NUMBERS", kept)
         model = mm.LinearSVC().fit(source)
         model.coef_ = model.coef_ * 1.5
-        assert not mm.certify(model, source).holds(1e-4)
+        assert not certify(model, source).holds(1e-4)
 
 
 def test_duals_of_other_rows_prove_nothing_false() -> None:
@@ -79,55 +80,55 @@ def test_duals_of_other_rows_prove_nothing_false() -> None:
     best = model.certificate_
     for rows in (slice(None, None, -1), slice(0, 1500)):
         source = mm.data.open(X[rows], TWO[rows], rows=300)
-        found, optimum = mm.certify(model, source), mm.LinearSVC().fit(X[rows], TWO[rows])
+        found, optimum = certify(model, source), mm.LinearSVC().fit(X[rows], TWO[rows])
         assert found.dual <= optimum.certificate_.primal * (1 + 1e-9)
         assert found.primal >= optimum.certificate_.dual * (1 - 1e-9)
-    assert mm.certify(model, X, TWO).dual == pytest.approx(best.dual, rel=1e-9)
+    assert certify(model, X, TWO).dual == pytest.approx(best.dual, rel=1e-9)
 
 
 def test_too_little_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "KEPT_NUMBERS", 10)
     source = mm.data.open(X, TWO, rows=300)
     model = mm.LinearSVC().fit(source)
-    found = mm.certify(model, source, max_time=1e-9)
+    found = certify(model, source, max_time=1e-9)
     assert "was not found in time" in found.caveat
     assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-10)
     assert 0 <= found.dual <= model.certificate_.primal
     assert not found.holds(1e-4)
-    assert not mm.certify(model, source, max_time=None).caveat
+    assert not certify(model, source, max_time=None).caveat
 
 
 def test_pipelines_and_sparse_rows() -> None:
     source = mm.data.open(X, TWO, rows=300)
     pipeline = make_pipeline(StandardScaler(), mm.LinearSVC()).fit(X, TWO)
-    assert_alike(mm.certify(pipeline, source), mm.certify(pipeline, X, TWO))
+    assert_alike(certify(pipeline, source), certify(pipeline, X, TWO))
     rows = sp.random_array((2000, 50), density=0.1, format="csr", rng=np.random.default_rng(0))
     model = mm.LinearSVC().fit(rows, TWO)
-    assert_alike(mm.certify(model, mm.data.open(rows, TWO, rows=300)), mm.certify(model, rows, TWO))
+    assert_alike(certify(model, mm.data.open(rows, TWO, rows=300)), certify(model, rows, TWO))
 
 
 def test_a_checkpoint_is_left_alone(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "KEPT_NUMBERS", 10)
     source = mm.data.open(X, TWO, rows=300, checkpoint=tmp_path / "kept")
     model = mm.LinearSVC().fit(source)
-    assert mm.certify(model, source).holds(1e-4)
+    assert certify(model, source).holds(1e-4)
     assert not list(tmp_path.rglob("*.*"))
 
 
 def test_what_cannot_be_certified_is_said() -> None:
     source = mm.data.open(X, TWO, rows=300)
     with pytest.raises(TypeError, match="all rows in memory, but these are read in blocks"):
-        mm.certify(OtherSVC().fit(X, TWO), source)
+        certify(OtherSVC().fit(X, TWO), source)
     model = mm.LinearSVC().fit(source)
     with pytest.raises(ValueError, match=r"give it to mm\.data\.open"):
-        mm.certify(model, source, TWO)
+        certify(model, source, TWO)
     with pytest.raises(ValueError, match="X has 5 features, but LinearSVC is expecting 6"):
-        mm.certify(model, mm.data.open(X[:, :5], TWO))
+        certify(model, mm.data.open(X[:, :5], TWO))
     with pytest.raises(ValueError, match="y"):
-        mm.certify(model, X)
+        certify(model, X)
     other = np.where(TWO == "yes", "maybe", "no")
     with pytest.raises(ValueError, match="fitted to"):
-        mm.certify(model, mm.data.open(X, other))
+        certify(model, mm.data.open(X, other))
 
 
 def test_dask(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,10 +136,10 @@ def test_dask(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     client = cluster.ready()
     rows, labels = da.from_array(X, chunks=(500, 6)), da.from_array(TWO, chunks=500)
     model = mm.LinearSVC().fit(X, TWO)
-    whole = mm.certify(model, X, TWO)
-    assert_alike(mm.certify(model, rows, labels), whole)  # in this process
+    whole = certify(model, X, TWO)
+    assert_alike(certify(model, rows, labels), whole)  # in this process
     source = mm.data.open(rows, labels, client=client)
-    assert_alike(mm.certify(model, source), whole)
+    assert_alike(certify(model, source), whole)
     monkeypatch.setattr(base, "KEPT_NUMBERS", 10)
     model = mm.LinearSVC().fit(source)
-    assert mm.certify(model, source).holds(1e-4)
+    assert certify(model, source).holds(1e-4)

@@ -17,6 +17,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
@@ -653,6 +654,14 @@ class VectorOnDask:
         return self.blocks.fetch_vector(self.name, self.kept)
 
 
+@dataclass
+class _Counts:
+    """What was read, for all losses of the same rows."""
+
+    passes: int = 0
+    bytes_read: int = 0
+
+
 class RowsOnDask:
     """Rows on the workers of a cluster, as ``Blocks``: equal to ``RowsInMemory`` to the last bit.
 
@@ -688,7 +697,7 @@ class RowsOnDask:
         self.source, self.survey, self.regression = source, survey, regression
         self.n, self.d, self.numbers = survey.n, int(survey.d), float(survey.size)
         self.sparse = bool(survey.sparse)
-        self.bytes_read, self.passes = 0, 0
+        self._counts = _Counts()
         self._cluster = _Cluster(client, timeout)
         self._edges = _block_edges(
             cut_leaves(self.n, self.d, self.numbers), self.numbers, len(self._cluster.places)
@@ -704,6 +713,16 @@ class RowsOnDask:
         self._vectors: dict[str, _Kept] = {"labels": held, "weight": held}
         self._live: weakref.WeakSet[_Generation] = weakref.WeakSet()
         self._recent: list[Any] = []
+
+    @property
+    def bytes_read(self) -> int:
+        """About how many bytes of rows workers went through so far, whatever the loss."""
+        return self._counts.bytes_read
+
+    @property
+    def passes(self) -> int:
+        """How often the rows, or their numbers, were gone through."""
+        return self._counts.passes
 
     def with_loss(self, rule: Any) -> Self:
         """Return the same rows with the loss ``rule(labels, weight)``, and vectors of their own."""
@@ -754,8 +773,8 @@ class RowsOnDask:
         order = list(holders)
         names = tuple((name, order.index(id(at.futures))) for name, at in self._vectors.items())
         message = _packed(Pass(step, args, merge, writes, reads_rows, names))
-        self.passes += 1
-        self.bytes_read += self._bytes if reads_rows else 0
+        self._counts.passes += 1
+        self._counts.bytes_read += self._bytes if reads_rows else 0
         told = self._cluster.told(message, len(message))
         return [told] * len(self._edges), list(holders.values())[1:]
 
@@ -958,7 +977,7 @@ class RowsOnDask:
         common = [[each] * count for each in (classes, self.regression)]
         name = f"mm-block-{_token()}"
         found = self._cluster.map_in_places(name, _assemble, self._edges, *common, expected, pieces)
-        self.bytes_read += sum(self.source.bytes_of(part) for part in range(len(parts)))
+        self._counts.bytes_read += sum(self.source.bytes_of(part) for part in range(len(parts)))
         return found
 
     def _rows_of(self, part: int) -> int:

@@ -3,7 +3,6 @@
 import shutil
 import sys
 import warnings
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
