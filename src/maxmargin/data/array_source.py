@@ -17,6 +17,7 @@ from maxmargin.data.frames import (
     names_if_texts,
     read_frame,
 )
+from maxmargin.data.mapping import map_numbers
 from maxmargin.data.row_source import (
     ALL_COLUMNS,
     BY_Y,
@@ -46,19 +47,17 @@ class NpyFile:
         """Return the number of rows."""
         return self.shape[0]
 
-    def take(self, begin: int, end: int) -> Any:
-        """Read some rows."""
+    def take(self, begin: int, end: int, *, ahead: bool = False) -> Any:
+        """Return some rows; ``ahead``: they are read now, not when they are used."""
         self.stamp.check()
         width = int(np.prod(self.shape[1:], dtype=np.int64))
         if self.fortran:
             whole = np.memmap(self.stamp.path, self.dtype, "r", self.offset, self.shape, order="F")
             return np.array(whole[begin:end], order="C")
         place = self.offset + begin * width * self.dtype.itemsize
-        count = (end - begin) * width
-        found = np.fromfile(self.stamp.path, self.dtype, count, offset=place)
-        if len(found) < count:
-            raise DataFileError(f"the file {self.stamp.path} is cut off; write it again")
-        return found.reshape(end - begin, *self.shape[1:])
+        shape = end - begin, *self.shape[1:]
+        with Path(self.stamp.path).open("rb") as file:
+            return map_numbers(file, self.dtype, shape, place, ahead=ahead)
 
 
 def _read_header(path: Path) -> NpyFile:
@@ -185,6 +184,17 @@ class ArraySource(_CutSource):
         """Read a part."""
         begin, end = self.edges[part], self.edges[part + 1]
         return Part(*(take_rows(store, begin, end) for store in (self.X, self.y, self.weight)))
+
+    def rows_between(self, begin: int, end: int) -> Any:
+        """Return rows of any parts if they are at hand without a copy, else None."""
+        if self.sparse or self.X.dtype != self.dtype:
+            return None
+        if not isinstance(self.X, NpyFile):
+            return self.X[begin:end] if self.X.flags.c_contiguous else None
+        if self.X.fortran:
+            return None
+        file, part = self.X, int(np.searchsorted(self.edges, begin, side="right")) - 1
+        return self.named(part, lambda: file.take(begin, end, ahead=True))
 
     def bytes_of(self, part: int) -> int:
         """Return how many bytes a part takes."""

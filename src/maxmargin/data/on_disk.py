@@ -35,6 +35,7 @@ from maxmargin import clock, loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.atomic_write import write_atomically
 from maxmargin.data.blocks import Block, Merge, Step, Tree, add, cut_leaves
+from maxmargin.data.mapping import map_numbers
 from maxmargin.data.read_ahead import read_ahead
 from maxmargin.data.survey import Survey, load_part
 from maxmargin.errors import DataFileError
@@ -493,6 +494,11 @@ class _ReadRows:
         return found
 
     def _rows(self, begin: int, end: int, last: "_LastPart") -> Any:
+        between = getattr(self.source, "rows_between", None)
+        if between is not None and (X := between(begin, end)) is not None:
+            with self.lock:
+                self.bytes_read += X.nbytes
+            return X
         first = int(np.searchsorted(self.starts, begin, side="right")) - 1
         beyond = int(np.searchsorted(self.starts, end, side="left"))
         parts = [part for part in range(first, beyond) if self.survey.rows[part]]
@@ -582,8 +588,12 @@ class _ReadRows:
         found = self.expanded.get((name, number))
         if found is None:
             begin, end = self.edges[number : number + 2].tolist()
-            if vector is None:
-                found = without(end - begin, dtype=dtype)
+            if vector is None:  # one array serves all blocks
+                longest = int(np.diff(self.edges).max())
+                found = self.expanded.get((name, -1))
+                if found is None:
+                    found = self.expanded[name, -1] = without(longest, dtype=dtype)
+                return found[: end - begin]
             else:
                 found = vector.rows(begin, end).astype(dtype, copy=False)
             if self.keeps:
@@ -789,11 +799,7 @@ class _Spool:
         return X
 
     def _mapped(self, at: int, dtype: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        if not all(shape):
-            return np.empty(shape, dtype)
-        size = int(np.prod(shape)) * dtype.itemsize
-        held = mmap.mmap(self.file.fileno(), size, access=mmap.ACCESS_READ, offset=at)
-        return np.frombuffer(held, dtype, count=int(np.prod(shape))).reshape(shape)
+        return map_numbers(self.file, dtype, shape, at, ahead=True)
 
 
 # ------------------------------------------------------------------- vectors

@@ -14,25 +14,32 @@ from maxmargin.data.array_source import ArraySource, FrameSource
 from maxmargin.data.chunk_source import IterableSource, SequenceSource, spool
 from maxmargin.data.dask_source import DaskSource, is_dask
 from maxmargin.data.frames import is_frame, module_root
-from maxmargin.data.parquet_source import ParquetSource
-from maxmargin.data.row_source import BlockOptions, Request, RowSource, is_path, refuse_missing
+from maxmargin.data.parquet_source import ParquetSource, table_names
+from maxmargin.data.row_source import (
+    BlockOptions,
+    FileStamp,
+    Request,
+    RowSource,
+    is_path,
+    refuse_missing,
+)
 from maxmargin.data.source import (
     JSON_ENDINGS,
     SVMLIGHT_ENDINGS,
     TABLE_ENDINGS,
     extension_of,
 )
-from maxmargin.data.text_source import SvmlightSource, TableSource, is_svmlight
+from maxmargin.data.text_source import SvmlightSource, TableSource, is_svmlight, look_at_table
 from maxmargin.errors import DataFileError
 
 _TO_CONVERT = {*JSON_ENDINGS, ".arff", ".arrow", ".feather"}
 _GLOB = re.compile(r"[*?\[]")
 
 
-def _find_files(what: Any) -> list[Path]:
+def find_files(what: Any) -> list[Path]:
     """Return the files that a path, a folder, a pattern or a list of these means."""
     if not is_path(what):
-        return [path for one in what for path in _find_files(one)]
+        return [path for one in what for path in find_files(one)]
     path = Path(what)
     if path.is_dir():
         found = [p for p in path.rglob("*") if p.is_file() and not p.name.startswith((".", "_"))]
@@ -57,7 +64,7 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 
 
 def _open_files(what: Any, request: Request, n_features: int | None, zero_based: bool) -> RowSource:
-    paths = _find_files(what)
+    paths = find_files(what)
     endings = {extension_of(path) for path in paths}
     if len(endings) > 1:
         raise ValueError(
@@ -89,6 +96,21 @@ def _load_csr(path: Path) -> Any:
             f"{path}: not a sparse matrix that scipy.sparse.save_npz wrote ({wrong}); save X as "
             ".npy, or pass arrays"
         ) from wrong
+
+
+def read_names(path: Path) -> tuple[list[str] | None, int]:
+    """Return the names of a table's columns, if it has a header, and how many columns it has.
+
+    Of svmlight text, whose labels always come first, that is None and 0.
+    """
+    ending = extension_of(path)
+    if ending in (".parquet", ".pq"):
+        names = table_names(FileStamp.of(path))
+        return names, len(names)
+    if ending in SVMLIGHT_ENDINGS or (ending not in TABLE_ENDINGS and is_svmlight(path)):
+        return None, 0
+    start = look_at_table(FileStamp.of(path), None)[0]
+    return start.names, start.width
 
 
 # ------------------------------------------------------------------- open

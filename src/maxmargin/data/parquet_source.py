@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.data.arrow import require_pyarrow
-from maxmargin.data.frames import arrow_number_kind, choose_columns, read_frame
+from maxmargin.data.frames import FrameColumns, arrow_number_kind, choose_columns, read_frame
+from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
 from maxmargin.data.row_source import (
     BY_LABEL,
     Cursor,
@@ -52,7 +54,7 @@ class ParquetSource(RowSource):
         self.options = request.options
         self.stamps = [FileStamp.of(path) for path in paths]
         opened = [_read_footer(stamp) for stamp in self.stamps]
-        names = [name for name in opened[0].schema.names if not _index_of_rows(name)]
+        names = _names_of(opened[0].schema)
         plan = choose_columns(names, request, self.stamps[0].path, None)
         self.kind = name_files("Parquet", self.stamps)
         self.dtype = np.dtype(np.float32)
@@ -70,6 +72,7 @@ class ParquetSource(RowSource):
             raise DataFileError(f"{self.stamps[0].path}: no rows; add rows")
         self.feature_names = tuple(plan.features)
         self.labelled, self.weighted = plan.label is not None, plan.weight is not None
+        self.layout = _find_layout(opened[0].schema, plan)
         self.cursor = Cursor()
         for k, one in enumerate(opened):
             self._check_columns(k, one.schema, None if request.columns else names)
@@ -79,7 +82,7 @@ class ParquetSource(RowSource):
         part = next((i for i, part in enumerate(self.parts) if part.file == file), None)
         if part is None:  # an empty file
             return
-        there = [name for name in schema.names if not _index_of_rows(name)]
+        there = _names_of(schema)
         missing = [name for name in names or self.plan.wanted if name not in there]
         extra = [name for name in there if names is not None and name not in names]
         if missing or extra:
@@ -180,6 +183,32 @@ def _read_footer(stamp: FileStamp) -> _Footer:
         raise DataFileError(
             f"{stamp.path}: not a Parquet file, or damaged ({broken}); fetch or write it again"
         ) from broken
+
+
+def table_names(stamp: FileStamp) -> list[str]:
+    """Return the names of the columns of a file."""
+    require_pyarrow(stamp.path)
+    return _names_of(_read_footer(stamp).schema)
+
+
+def _names_of(schema: Any) -> list[str]:
+    return [name for name in schema.names if not _index_of_rows(name)]
+
+
+def _find_layout(schema: Any, plan: FrameColumns) -> Layout:
+    """Return how the columns of a file become X, for later files."""
+    import pyarrow as pa
+
+    names, label = _names_of(schema), None
+    if plan.label is not None:
+        kind = schema.field(plan.label).type
+        numbers = "integers" if pa.types.is_integer(kind) else "numbers"
+        label = LabelColumn(
+            names.index(plan.label), numbers if arrow_number_kind(kind) else "words"
+        )
+    columns = tuple(FeatureColumn(names.index(name)) for name in plan.features)
+    layout = Layout("table", len(columns), width=len(names), names=tuple(names), label=label)
+    return replace(layout, columns=columns)
 
 
 def _kind_in(schema: Any, name: str) -> str | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +34,8 @@ _PART_BYTES = 1 << 25  # in a part, unless rows or memory say otherwise …
 _PARTS_IN_MEMORY = 16  # … of which so many fit at least
 _ITERATORS = 3  # that are kept for a source …
 _CURSORS = 4  # … and for so many sources that came from elsewhere
+
+Found = TypeVar("Found")
 
 
 class Part(NamedTuple):
@@ -180,6 +182,7 @@ class RowSource:
     slow: bool = False  # whether reading takes longer than reading the same numbers from a file
     numbered: str = "row"  # or "line": what row_number counts
     scaler: Any = None  # of a view that scales
+    layout: Any = None  # of files: the Layout by which later ones are read as these are
     options: BlockOptions = BlockOptions()
     known_fingerprint: str | None = None
 
@@ -342,7 +345,7 @@ class RowSource:
         if part < 0 or (count is not None and part >= count):
             raise IndexError(f"part={part} is not one of the {count} parts, which count from 0")
 
-    def named(self, part: int, work: Callable[[], Part]) -> Part:
+    def named(self, part: int, work: Callable[[], Found]) -> Found:
         """Return what work gives; errors begin with the name of the part."""
         try:
             return work()

@@ -177,6 +177,7 @@ class SvmlightSource(_TextSource):
         self._count_rows()
         if not self.n_columns:
             raise DataFileError(f"{self.stamps[0].path}: no features, only labels; add features")
+        self.layout = Layout("svmlight", self.n_columns, zero_based=zero_based)
 
     def _add_ranges(self, file: int) -> None:
         size = self.stamps[file].size
@@ -229,7 +230,7 @@ class TableSource(_TextSource):
         if not self.stamps:
             raise DataFileError(f"{paths[0]}: the file is empty; add rows")
         self.kind = name_files("table", self.stamps)
-        start, rows = _look_at(self.stamps[0], request.label)
+        start, rows = look_at_table(self.stamps[0], request.label)
         self.layout, chosen = _find_layout(start, rows, request, self.stamps[0].path)
         self.n_columns = len(chosen.features)
         self.feature_names = tuple(chosen.features) if start.names else None
@@ -242,7 +243,7 @@ class TableSource(_TextSource):
         self._count_rows()
 
     def _add_file(self, file: int, stamp: FileStamp, size: int, label: Any) -> None:
-        start = _look_at(stamp, label)[0]
+        start = look_at_table(stamp, label)[0]
         ranges = None if _is_packed(stamp) else _cut_lines(stamp, start, size)
         if ranges is None:
             self.headers.append(b"")
@@ -302,7 +303,7 @@ def _join(blocks: list[RowBlock], width: int, before: int) -> RowBlock:
     return RowBlock(X, y, np.concatenate([block.numbers for block in blocks]) + before)
 
 
-def _look_at(stamp: FileStamp, label: Any) -> tuple[Start, list[Row]]:
+def look_at_table(stamp: FileStamp, label: Any) -> tuple[Start, list[Row]]:
     """Return how a table begins, and its first rows."""
     with open_source(stamp.path) as opened:
         refuse_foreign(opened)

@@ -168,3 +168,25 @@ def _root_between(up: Any, down: Any, low: Any, high: Any, shift: Any, left: flo
     if left > -np.inf and right < np.inf:
         return 0.5 * (left + right)
     return left if left > -np.inf else right
+
+
+@compiled
+def hinges_of_classes(
+    labels: Any, weight: Any, C: float, factors: Any, positive: int, negative: int, squared: bool,
+    loss: Any,
+) -> None:  # fmt: skip
+    """Set the hinge losses, or their squares, of rows of one class against another.
+
+    A negative class of −1 is all others. Rows of further classes, or without weight, cost nothing.
+    """
+    for i in range(labels.shape[0]):
+        label = labels[i]
+        own = label == positive
+        cost = C * (weight[i] * factors[label])
+        if negative >= 0 and not own and label != negative:
+            cost = 0.0
+        bound = np.inf if squared and cost > 0.0 else cost
+        loss.target[i] = 1.0 if own else -1.0
+        loss.low[i] = 0.0 if own else -bound
+        loss.high[i] = bound if own else 0.0
+        loss.quadratic[i] = (0.5 / cost if cost > 0.0 else 0.5) if squared else 0.0

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.data.blocks import Block, Blocks, join
 from maxmargin.loops.records import Loss
@@ -30,12 +31,12 @@ class HingeRule:
 
     def __call__(self, labels: Ints, weight: Floats) -> Loss:
         """Return the losses of rows with these classes and weights."""
-        labels = np.asarray(labels)
-        own = labels == self.positive
-        cost = self.C * (weight * np.asarray(self.factors)[labels])
-        if self.negative >= 0:
-            cost = np.where(own | (labels == self.negative), cost, 0.0)
-        return _without_cost(losses.CLASSIFYING[self.name], np.where(own, 1.0, -1.0), cost)
+        target, low, high, quadratic = np.empty((4, len(labels)))
+        found = Loss(target, low, high, quadratic, 0.0)
+        sides, squared = (self.positive, self.negative), self.name == "squared_hinge"
+        costs = self.C, np.array(self.factors)
+        loops.loss.hinges_of_classes(np.asarray(labels), weight, *costs, *sides, squared, found)
+        return found
 
 
 @dataclass(frozen=True)
