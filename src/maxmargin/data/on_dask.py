@@ -390,6 +390,20 @@ def _is_safe(address: str) -> bool:
         return parts.hostname == "localhost"
 
 
+def shares_files(client: Any) -> bool:
+    """Return whether the scheduler and all workers are on this machine, and so have its files."""
+    told = client.scheduler_info(n_workers=-1)
+    return all(_is_here(address) for address in (told["address"], *told["workers"]))
+
+
+def _is_here(address: str) -> bool:
+    parts = urlsplit(address)
+    try:
+        return parts.scheme == "inproc" or ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return parts.hostname == "localhost"
+
+
 def _distributed() -> Any:
     try:
         return import_module("distributed")
@@ -879,7 +893,13 @@ class RowsOnDask:
         path = Path(folder).absolute() / _MANIFEST
         if not path.exists():
             return None
-        token = json.loads(path.read_text(encoding="utf-8"))["token"]
+        try:
+            token = json.loads(path.read_text(encoding="utf-8"))["token"]
+        except (ValueError, KeyError, TypeError) as wrong:
+            raise DataFileError(
+                f"{path}: these are not vectors that a fit on a cluster saved: go on without a "
+                "cluster if they were saved so, or name another folder as checkpoint"
+            ) from wrong
         with _reading(_state_file(path.parent, token)) as saved:
             return dict(saved)
 

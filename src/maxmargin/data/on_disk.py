@@ -937,6 +937,11 @@ def _complete_set(folder: Path) -> dict[str, Any] | None:
             return found
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
+    if '"token"' in text:
+        raise DataFileError(
+            f"{folder / _SET}: a fit on a cluster saved these vectors: go on with client=…, or "
+            "name another folder as checkpoint"
+        )
     raise DataFileError(
         f"{folder / _SET}: this file of a checkpoint is damaged: remove the folder and fit from "
         "the beginning"

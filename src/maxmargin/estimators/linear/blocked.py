@@ -2,7 +2,9 @@
 
 import shutil
 import sys
+import tempfile
 import warnings
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -71,12 +73,23 @@ class Opened:
             found = survey(source, targets=targets)
             blocks = RowsOnDisk(source, found, regression=targets, threads=threads)
             return cls(source, found, blocks)
-        from maxmargin.data.on_dask import RowsOnDask, connect, load_parts, survey_on_dask
+        from maxmargin.data.on_dask import (
+            RowsOnDask,
+            connect,
+            load_parts,
+            shares_files,
+            survey_on_dask,
+        )
 
         client = connect(client)
         parts = load_parts(source, client)
         found = survey_on_dask(source, client, targets=targets, parts=parts)
         remote = RowsOnDask(source, found, client, regression=targets, parts=parts)
+        if source.options.checkpoint is None and shares_files(client):
+            # Else all iterations before would be made again when a worker is lost.
+            folder = tempfile.mkdtemp(prefix="maxmargin-")
+            weakref.finalize(remote, shutil.rmtree, folder, ignore_errors=True)
+            source = source.with_options(checkpoint=folder)
         return cls(source, found, remote)
 
     def check(self, estimator: Any, *, reset: bool) -> None:
@@ -105,10 +118,22 @@ class Opened:
         found = []
         for number, rule in enumerate(rules):
             checkpoint = self.checkpoint_of(number, f"{rule!r} {intercept} {constant} {told}")
+            self._refuse_other_fit(checkpoint)
             found.append(
                 BlockedProblem(self.blocks.with_loss(rule), intercept, constant, checkpoint)
             )
         return found
+
+    def _refuse_other_fit(self, checkpoint: Checkpoint | None) -> None:
+        """Raise if a folder holds how far another fit came: that would be lost."""
+        saved = None if checkpoint is None else self.blocks.saved_state(checkpoint.folder)
+        if checkpoint is None or saved is None or str(saved["digest"]) == checkpoint.digest:
+            return
+        raise ValueError(
+            f"checkpoint={str(checkpoint.folder.parent)!r} holds a fit that was not finished, to "
+            "other rows or with other parameters: name another folder, or remove this one if that "
+            "fit need not go on."
+        )
 
     def checkpoint_of(self, number: int, told: str) -> Checkpoint | None:
         """Return where the solver of a problem keeps how far it came, if it is to."""
