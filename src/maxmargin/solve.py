@@ -30,11 +30,11 @@ from maxmargin.problems.problem import (
     Status,
 )
 from maxmargin.problems.structured import StructuredProblem
-from maxmargin.progress import Bar, progress
+from maxmargin.progress import Bar, describe_reading, progress
 from maxmargin.solvers.blocked_decomposition import BlockedDecomposition
 from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.decomposition import Decomposition
-from maxmargin.solvers.dual_cd import DualCDThenNewton
+from maxmargin.solvers.dual_cd import BlockDualCD, DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.linear_program import LinearProgram
@@ -90,6 +90,7 @@ class Solver(Protocol):
 SOLVERS: dict[type[Any], str] = {
     Newton: "newton",
     DualCDThenNewton: "dual_cd",
+    BlockDualCD: "dual_cd",
     Subgradient: "subgradient",
     ProximalNewton: "working_sets",
     LinearProgram: "linear_program",
@@ -142,7 +143,11 @@ def _(problem: BlockedKernelProblem, settings: Settings) -> Plan:
 @plan.register
 def _(problem: BlockedProblem, settings: Settings) -> Plan:
     polish = _POLISH if problem.blocks.numbers <= _POLISHED else 0
-    return Plan([Newton(settings.threads)] * 2, _MARGIN, polish)
+    newton = Newton(settings.threads)
+    descent = BlockDualCD(settings.seed, settings.threads, settings.cyclic)
+    wide = problem.blocks.d > _MANY_COLUMNS and problem.blocks.n > _FEW_ROWS
+    first = {"auto": descent if wide else newton, "newton": newton, "dual_cd": descent}
+    return Plan([first[settings.solver], newton], _MARGIN, polish)
 
 
 @singledispatch
@@ -411,7 +416,9 @@ def drive(
                     if bar.watched:
                         bar.update(count, getattr(iterate, "relative_gap", None))
                     if verbose:
-                        sys.stdout.write(f"{iterations:6d} {seconds:8.2f} s  {iterate}\n")
+                        facts = filter(None, (str(iterate), describe_reading()))
+                        line = f"{iterations:6d} {seconds:8.2f} s  {'  '.join(facts)}"
+                        sys.stdout.write(f"{line}\n")
                     answer = None if callback is None else callback(Progress(count, time, iterate))
                     stop_asked = isinstance(answer, bool | np.bool_) and bool(answer)
                     ended = Status.CALLBACK if stop_asked else None

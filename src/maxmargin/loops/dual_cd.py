@@ -20,10 +20,10 @@ ROWS_A_CALL = 20_000
 
 
 @compiled
-def squared_norms(X: Any, out: Any) -> None:
-    """Set out[i] = ‖xᵢ‖²."""
-    for i in range(out.shape[0]):
-        out[i] = row_squared_norm(X, i)
+def squared_norms(X: Any, begin: int, out: Any) -> None:
+    """Set out to ‖xᵢ‖² of consecutive rows."""
+    for k in range(out.shape[0]):
+        out[k] = row_squared_norm(X, begin + k)
 
 
 @compiled

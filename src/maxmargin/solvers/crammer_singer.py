@@ -143,7 +143,7 @@ class ColumnWeights:
             self.matrix = np.ascontiguousarray(self.matrix - self.centre)
         self.rows: Any = loops.rows.rows(self.matrix)
         self.norms = np.empty(len(cost))
-        loops.dual_cd.squared_norms(self.rows, self.norms)
+        loops.dual_cd.squared_norms(self.rows, 0, self.norms)
 
     def shift(self, W: Floats) -> Floats:
         """Return what intercepts are more where rows are measured from the centre."""

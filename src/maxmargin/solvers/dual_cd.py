@@ -10,17 +10,22 @@ do between projected gradient steps.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin import clock, loops
 from maxmargin._typing import Floats, Ints
+from maxmargin.certificates.blocked import best_intercept_of
+from maxmargin.data.blocks import Block
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
+from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
+from maxmargin.solvers.checkpoints import KeptState
 from maxmargin.solvers.newton import Newton
-from maxmargin.solvers.row_sums import Passes, repaired
+from maxmargin.solvers.row_sums import Passes, no_duals, repaired
 
 _HALVINGS = 8  # of a step that costs more
 _ROUNDING = 1e-15  # of a bound, by which it may be off
@@ -86,7 +91,7 @@ class _DualCDState:
             self.beta, _ = within_groups(loss, start.beta, problem.groups, problem.totals)
             self.w = passes.combination(self.beta)
         self.diagonal = np.empty(n)
-        loops.dual_cd.squared_norms(passes.rows, self.diagonal)
+        loops.dual_cd.squared_norms(passes.rows, 0, self.diagonal)
         self.free = problem.intercept is Intercept.FREE
         self.tau = problem.features.constant**2
         self.b = np.array([self.tau * self.beta.sum()])
@@ -260,3 +265,229 @@ class DualCDThenNewton:
         for iterate in Newton(self.threads).iterates(problem, at):
             best = iterate if iterate.converged else best.improved(iterate)
             yield replace(best, finished=iterate.finished)
+
+
+# ------------------------------------------------------------------- rows in blocks
+#
+# Rows that are read leaf after leaf are swept several times while they are there: block
+# minimisation, Yu, Hsieh, Chang & Lin (KDD 2010). Duals stay beside their rows; what goes from leaf
+# to leaf are the weights that they imply.
+
+
+@dataclass(frozen=True)
+class BlockDualCD:
+    """Settings of the method for rows in blocks, which Newton's method goes on from where it slows.
+
+    The path is another than in memory, where sweeps go over all rows; but it is the same whatever
+    the blocks, and wherever they are.
+    """
+
+    seed: int = 0
+    threads: int | None = None
+    cyclic: bool = False
+    sweeps: int = 5  # of a leaf at each visit, at most
+    rest: float = 0.1  # of the largest violation: rows at rest by more are shrunk
+    enough: float = 0.1  # of the largest violation, at which a leaf is left
+    patience: int = 8  # visits of all rows in which the gap must halve
+    smooth_patience: int = 2  # the same where losses are smooth: Newton's method needs few passes
+
+    def iterates(self, problem: BlockedProblem, start: Point) -> Iterator[Iterate]:
+        """Yield an iterate after each pass, then after each Newton step, never worse than before.
+
+        A pass is one over the rows that changes duals, and one that computes both bounds.
+        """
+        best: Iterate | None = None
+        if start.beta is not None or not KeptState(problem, Newton.method).is_there:
+            state = _BlockDescent(self, problem, start)
+            for best in self._descend(state, KeptState(problem, state.method), start):
+                yield best
+            start = state.point()
+        for iterate in Newton(self.threads).iterates(problem, start):
+            best = iterate if best is None or iterate.converged else best.improved(iterate)
+            yield replace(best, finished=iterate.finished)
+
+    def _descend(self, state: "_BlockDescent", kept: KeptState, start: Point) -> Iterator[Iterate]:
+        """Yield an iterate after each pass until the gap hardly shrinks any more."""
+        if start.beta is None:
+            kept.resume(state)
+            yield from kept.repeated(state.iterate())
+        while True:
+            yield kept.note(state.iterate())
+            if state.converged or state.slow:
+                return
+            state.advance()
+            kept.save(state)
+
+
+class _BlockDescent:
+    """Where the method stands, and the best bounds so far."""
+
+    method = "dual_cd"
+    saved: tuple[str, ...] = ("beta", "best_beta")
+    scratch: tuple[str, ...] = ("score",)
+
+    def __init__(self, settings: BlockDualCD, problem: BlockedProblem, start: Point) -> None:
+        self.settings, self.problem = settings, problem
+        self.passes = passes = Passes(problem, settings.threads, centred=False)
+        self.free = problem.intercept is Intercept.FREE
+        passes.blocks.renew("beta", "best_beta")
+        passes.fill("best_beta", no_duals)
+        if start.beta is None:
+            passes.fill("beta", no_duals)
+        else:
+            passes.blocks.put("given", start.beta)
+            passes.clip("given", "beta")
+            passes.blocks.renew("given")
+        self._set_diagonal()
+        self.offset = start.b if self.free else 0.0  # what b is beside τΣβ
+        self.visited = 0  # how often the rows were
+        self.primal, self.dual = np.inf, -np.inf
+        self.gaps: list[float] = []
+        self.best_w, self.best_b = np.zeros(passes.d), self.offset
+        total = passes.measure("beta").total
+        self.w = passes.combination("beta") if total or start.beta is not None else self.best_w
+        self.b = self.offset + self.tau * total
+        self._check_optimality()
+
+    def _set_diagonal(self) -> None:
+        """Set τ and the diagonal of the quadratic form."""
+        blocks = self.passes.blocks
+        squares, widths = blocks.map(_set_squares, writes=("diagonal",))
+        self.tau = self.problem.constant**2
+        if self.free:
+            # A large τ, which lets b move far with Σβ while leaves are swept, makes the sum of the
+            # duals stiff. After each visit of all rows the best b is found anew.
+            least = 1.0 / widths if np.isfinite(widths) else 1e-300
+            self.tau = max(squares / self.passes.n**1.5, least)
+        blocks.map(_add_to_diagonal, self.tau, writes=("diagonal",), reads_rows=False)
+
+    def get(self) -> dict[str, Any]:
+        """Return where the method stands, but for vectors of rows."""
+        scalars = self.offset, self.b, self.primal, self.dual, self.best_b
+        return {
+            "w": self.w,
+            "best_w": self.best_w,
+            "scalars": np.array(scalars),
+            "visited": self.visited,
+            "largest": self.largest,
+            "gaps": np.array(self.gaps),
+            "converged": self.converged,
+        }
+
+    def set(self, saved: dict[str, Any]) -> None:
+        """Stand where another run stood, whose vectors of rows are there already."""
+        self.w, self.best_w = saved["w"], saved["best_w"]
+        self.offset, self.b, self.primal, self.dual, self.best_b = saved["scalars"].tolist()
+        self.visited, self.largest = int(saved["visited"]), float(saved["largest"])
+        self.gaps, self.converged = saved["gaps"].tolist(), bool(saved["converged"])
+
+    def iterate(self) -> Iterate:
+        """Return the best bounds so far, and what attains them."""
+        duals = self.passes.blocks.vector("best_beta")
+        return Iterate(self.primal, self.dual, self.best_w, self.best_b, duals)
+
+    def point(self) -> Point:
+        """Return where the method stands; its duals are not changed by those who go on."""
+        blocks = self.passes.blocks
+        duals = blocks.vector("beta")
+        blocks.renew("beta", "diagonal")
+        return Point(self.w, self.b, duals)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the gap hardly shrinks any more."""
+        settings, gaps = self.settings, self.gaps
+        smooth = self.passes.facts.smooth
+        patience = settings.smooth_patience if smooth else settings.patience
+        return len(gaps) > patience and 2 * gaps[-1] > gaps[-1 - patience]
+
+    def advance(self) -> None:
+        """Visit all rows, then compute both bounds."""
+        settings = self.settings
+        visit = Visit(
+            settings.seed, self.visited, settings.sweeps, settings.rest, self.tau,
+            np.array([1.0, -1.0]) * (settings.rest * self.largest),
+            settings.enough * self.largest, settings.cyclic,
+        )  # fmt: skip
+        state = self.w.copy(), np.array([self.b])
+        w, b = self.passes.blocks.fold(_descend, state, visit, writes=("beta",))
+        self.w, self.b = w, float(b[0])
+        self.visited += 1
+        self._check_optimality()
+
+    def _check_optimality(self) -> None:
+        """Compute both bounds where we stand, and keep the best."""
+        problem, found = self.problem, self.passes.compare(self.w, "beta")
+        if self.free:
+            self.b = best_intercept_of(self.passes.blocks, self.b)
+        fitted, self.largest = self.passes.violation(self.b, "beta")
+        primal = 0.5 * float(self.w @ self.w) + fitted
+        if not self.free and self.tau:
+            primal += 0.5 * self.b**2 / self.tau
+        if primal <= self.primal + _ROUNDING * abs(primal):
+            self.primal, self.best_w, self.best_b = min(primal, self.primal), self.w, self.b
+        gain_scale, lost_scale, dual = found.repair(problem.intercept, problem.constant)
+        if dual >= self.dual - _ROUNDING * abs(dual):
+            self.dual = max(dual, self.dual)
+            self.passes.scaled("beta", "best_beta", gain_scale, lost_scale)
+        self.converged = self.largest == 0.0 and not (self.free and found.total)
+        self.gaps.append(self.primal - self.dual)
+        # Rounding adds up along the sweeps: go on from the weights that the duals imply.
+        self.w = found.gains + found.losses
+        if self.free:
+            self.offset = self.b
+        self.b = self.offset + self.tau * found.total
+
+
+class Visit(NamedTuple):
+    """What all leaves are told when they are visited."""
+
+    seed: int
+    number: int  # of the visit
+    sweeps: int
+    rest: float
+    tau: float
+    limits: Floats  # from rest, beyond which rows are shrunk
+    enough: float  # violation at which a leaf is left
+    cyclic: bool
+
+    def random(self, first: int) -> Any:
+        """Return the state of the random numbers of a leaf, which depends on nothing else."""
+        mixed = np.random.SeedSequence([self.seed, self.number, first]).generate_state(1, np.uint64)
+        return mixed | np.uint64(1)  # xorshift must not begin with 0
+
+
+def _set_squares(block: Block) -> tuple[float, float]:
+    """Set the diagonal to ‖x‖², and return their sum and that of the distances of bounds."""
+    part = block["diagonal"][block.begin : block.end]
+    loops.dual_cd.squared_norms(block.rows, block.begin, part)
+    loss = block.loss.take(slice(block.begin, block.end))
+    return float(part.sum()), float((loss.high - loss.low).sum())
+
+
+def _add_to_diagonal(block: Block, tau: float) -> None:
+    rows = slice(block.begin, block.end)
+    block["diagonal"][rows] += tau + block.loss.quadratic[rows]
+
+
+def _descend(block: Block, state: tuple[Floats, Floats], visit: Visit) -> tuple[Floats, Floats]:
+    """Sweep a leaf a few times, leaving out rows at rest."""
+    w, b = state
+    random, limits = visit.random(block.first), visit.limits.copy()
+    order, count = np.arange(block.begin, block.end), block.end - block.begin
+    for _ in range(visit.sweeps):
+        if visit.cyclic:
+            order[:count].sort()
+        else:
+            loops.dual_cd.shuffle(order, count, random)
+        worst, at = np.zeros(3), 0
+        while at < count:
+            clock.check()
+            at, count = loops.dual_cd.sweep(
+                block.rows, block.loss, block["diagonal"], order, at, count, limits,
+                visit.tau, w, b, block["beta"], worst,
+            )  # fmt: skip
+        if max(worst[0], -worst[1]) <= visit.enough:
+            break
+        limits = visit.rest * worst[:2]
+    return w, b

@@ -16,7 +16,7 @@ Large problems are first solved on a subsample, whose solution warm-starts the f
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -25,9 +25,10 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
-from maxmargin.problems.blocked import BlockedProblem, Checkpoint
+from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
 from maxmargin.solvers.active_set import ActiveSet
+from maxmargin.solvers.checkpoints import KeptState
 from maxmargin.solvers.linear_systems import (
     solve_by_products,
     solve_positive,
@@ -42,6 +43,7 @@ from maxmargin.solvers.row_sums import (
     Passes,
     Sums,
     blocks_of,
+    no_duals,
     sum_squares,
 )
 
@@ -55,6 +57,7 @@ _EXACT = 1e-13  # relative gap that counts as none
 class Newton:
     """Settings of the method."""
 
+    method: ClassVar[str] = "newton"
     threads: int | None = None
     first_width: float = 2.0  # of smoothing, in units of the targets' scale
     first_wide_width: float = 50.0  # the same where systems have one unknown per active row
@@ -88,12 +91,12 @@ class Newton:
         """
         width, active_set = None, ActiveSet(self.threads)
         best: Iterate | None = None
-        passes = Passes(problem, self.threads)
+        passes, kept = Passes(problem, self.threads), KeptState(problem, self.method)
         if not isinstance(problem, BlockedProblem) and active_set.suits(problem, start):
             for best in active_set.iterates(problem, start) if self.active_sets else ():
                 yield best
                 start = Point(best.w, best.b, best.beta)
-        if start.w is None and start.beta is None and not _Kept(problem).is_there:
+        if start.w is None and start.beta is None and not kept.is_there:
             nothing = self._nothing(passes)
             for begun in self._subsample_starts(problem):
                 start, width = begun
@@ -103,10 +106,11 @@ class Newton:
                     else replace(nothing, primal=np.inf, w=start.w, b=start.b)
                 )
         state = _NewtonState(self, problem, passes, start, width)
-        kept = _Kept(problem)
-        kept.resume(state)
+        if start.beta is None:  # else another run of this method has just been there
+            kept.resume(state)
+            yield from kept.repeated(state.iterate())
         while True:
-            iterate = state.iterate()
+            iterate = kept.note(state.iterate())
             yield iterate if best is None or iterate.converged else best.improved(iterate)
             if not state.advance():
                 return
@@ -114,7 +118,7 @@ class Newton:
 
     def _nothing(self, passes: Passes) -> Iterate:
         """Return what is known before anything is: the iterate w = 0."""
-        passes.fill("none", _zeros)
+        passes.fill("none", no_duals)
         duals = passes.blocks.vector("none")
         return Iterate(passes.losses_at_zero(), 0.0, np.zeros(passes.d), 0.0, duals, finished=False)
 
@@ -213,7 +217,10 @@ class ProductSystem:
     def step(self, gradient: Floats) -> Floats:
         """Return an approximate Newton step."""
         fixed = np.isinf(self.ridge)
-        own = np.append(np.ones(self.passes.d), 0.0 if fixed else self.ridge)
+        ridge = 0.0 if fixed else self.ridge
+        if ridge + self.diagonal[-1] == 0.0:
+            ridge = 1.0  # no row is active: the line search bounds the step of b
+        own = np.append(np.ones(self.passes.d), ridge)
 
         def product(p: Floats) -> Floats:
             image = own * p + self.passes.products(p[:-1], 0.0 if fixed else float(p[-1]), "h")
@@ -222,7 +229,7 @@ class ProductSystem:
             return np.asarray(image)
 
         diagonal = own + self.diagonal
-        if fixed or diagonal[-1] == 0.0:
+        if fixed:
             diagonal[-1] = 1.0
         settings = self.settings
         return -solve_by_products(
@@ -342,7 +349,7 @@ class _NearbyProducts:
 
 def _row_squares(A: Any) -> Floats:
     squares = np.empty(A.shape[0])
-    loops.dual_cd.squared_norms(loops.rows.rows(A), squares)
+    loops.dual_cd.squared_norms(loops.rows.rows(A), 0, squares)
     return squares
 
 
@@ -409,46 +416,6 @@ def _dense(K: Any) -> Floats:
     return np.asarray(K.toarray() if sp.issparse(K) else K)
 
 
-# ------------------------------------------------------------------- checkpoints
-
-
-_SAVED = ("f", "prox_centre", "best_beta")
-
-
-class _Kept:
-    """What a fit to rows in blocks keeps in files, to go on from there after it was killed."""
-
-    def __init__(self, problem: AnyLinearProblem) -> None:
-        self.blocks: Any = None
-        self.at: Checkpoint | None = None
-        if isinstance(problem, BlockedProblem):
-            self.blocks, self.at = problem.blocks, problem.checkpoint
-        self.made = 0
-
-    @property
-    def is_there(self) -> bool:
-        """Whether there is something to go on from."""
-        return self.at is not None and self._state() is not None
-
-    def _state(self) -> dict[str, Any] | None:
-        assert self.at is not None
-        state = self.blocks.saved_state(self.at.folder)
-        return state if state is not None and str(state["digest"]) == self.at.digest else None
-
-    def resume(self, state: "_NewtonState") -> None:
-        """Let the method stand where it was when it was saved last."""
-        if self.at is not None and (saved := self._state()) is not None:
-            self.blocks.restore(self.at.folder)
-            state.set(saved)
-
-    def save(self, state: "_NewtonState") -> None:
-        """Save where the method stands, every few iterations."""
-        self.made += 1
-        if self.at is not None and self.made % self.at.every == 0:
-            told = {**state.get(), "digest": self.at.digest}
-            self.blocks.save(self.at.folder, _SAVED, told)
-
-
 # ------------------------------------------------------------------- the method
 
 
@@ -465,6 +432,10 @@ def _system(
 
 class _NewtonState:
     """Where the method stands, and the best bounds so far."""
+
+    method = Newton.method
+    saved: tuple[str, ...] = ("f", "prox_centre", "best_beta", "h")
+    scratch: tuple[str, ...] = ("beta", "q", "before", "polished")
 
     def __init__(
         self, settings: Newton, problem: AnyLinearProblem, passes: Passes, start: Point,
@@ -492,7 +463,7 @@ class _NewtonState:
         self.width = 0.0 if self.smooth else width  # what is smooth need not be smoothed
         self.primal, self.dual = np.inf, -np.inf
         self.best_w, self.best_b = self.w, self.b
-        passes.fill("best_beta", _zeros)
+        passes.fill("best_beta", no_duals)
         self.converged = False
         self._check_optimality()
 
@@ -676,10 +647,6 @@ def _first_prox_centre(loss: Loss, wide: bool) -> Floats:
     if not bounded.all():
         low, high = np.where(bounded, low, 0.0), np.where(bounded, high, 0.0)
     return 0.5 * (low + high)
-
-
-def _zeros(loss: Loss) -> Floats:
-    return np.zeros(len(loss.low))
 
 
 def _sampled(problem: AnyLinearProblem, size: int) -> LinearProblem:

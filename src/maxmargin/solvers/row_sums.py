@@ -192,6 +192,17 @@ class Passes:
         gains, losses = self.combinations(beta)
         return gains + losses
 
+    def compare(self, w: Floats, beta: str) -> "SignedSums":
+        """Set "score" to w·x, and return what duals sum up to: one pass for both."""
+        return SignedSums(*self.blocks.map(_compare, self.centre, w, beta, writes=("score",)))
+
+    def violation(self, b: float, beta: str) -> tuple[float, float]:
+        """Return Σ ℓ at score + b, and by how much duals violate a condition there at most."""
+        total, largest = self.blocks.map(
+            _find_violation, b, beta, reads_rows=False, merge=_add_and_max, numbers=4 * self.n
+        )
+        return total, largest
+
     def count_free(self, beta: str) -> int:
         """Return how many duals are neither at a bound nor 0."""
         [count] = self.blocks.map(_count_free, beta, reads_rows=False, numbers=4 * self.n)
@@ -259,6 +270,38 @@ class Look(NamedTuple):
     gains: Any = None
     losses: Any = None
     hessian: Any = None
+
+
+class SignedSums(NamedTuple):
+    """What duals add up to, those above 0 and those below apart."""
+
+    sums: Sums  # without losses
+    gains: Floats  # Σβx over β > 0
+    losses: Floats  # the same over β < 0
+
+    @property
+    def total(self) -> float:
+        """Σβ."""
+        return self.sums.gain - self.sums.lost
+
+    def repair(self, intercept: Intercept, constant: float) -> tuple[float, float, float]:
+        """Return by how much to scale either side of β, and the dual objective that gives.
+
+        The heavier side is scaled down so that Σβ = 0 where the intercept is free, and then both
+        if that helps.
+        """
+        sums, gain_scale, lost_scale, spread = self.sums, 1.0, 1.0, constant * self.total
+        if intercept is Intercept.FREE and sums.gain != sums.lost:
+            less = min(sums.gain, sums.lost)
+            gain_scale = less / sums.gain if sums.gain > 0 else 1.0
+            lost_scale = less / sums.lost if sums.lost > 0 else 1.0
+        implied = gain_scale * self.gains + lost_scale * self.losses
+        linear = gain_scale * sums.gain_value + lost_scale * sums.lost_value
+        square = gain_scale**2 * sums.gain_square + lost_scale**2 * sums.lost_square
+        square = 2 * square + float(implied @ implied) + spread * spread
+        scale = min(1.0, max(linear, 0.0) / square) if square > 0 else 1.0
+        dual = scale * linear - 0.5 * scale**2 * square
+        return scale * gain_scale, scale * lost_scale, dual
 
 
 class Sizes(NamedTuple):
@@ -342,6 +385,11 @@ def _set_scores(block: Block, centre: Floats, w: Floats, offset: float, out: str
 
 def _fill(block: Block, out: str, rule: Fill, args: tuple[Any, ...]) -> None:
     _part(block, out)[:] = rule(_loss(block), *args)
+
+
+def no_duals(loss: Loss) -> Floats:
+    """Return duals of 0."""
+    return np.zeros(len(loss.low))
 
 
 def _loss(block: Block) -> Loss:
@@ -455,6 +503,31 @@ def _combine(block: Block, centre: Floats, beta: str) -> tuple[Floats, Floats, f
         return gains, losses, 0.0, 0.0
     part = _part(block, beta)
     return gains, losses, float(part[part > 0].sum()), float(part[part < 0].sum())
+
+
+def _compare(block: Block, centre: Floats, w: Floats, beta: str) -> tuple[Any, ...]:
+    _set_scores(block, centre, w, 0.0, "score")
+    loss, duals = _loss(block), _part(block, beta)
+    up, down = duals > 0, duals < 0
+    values = loss.target * duals - loss.epsilon * np.abs(duals)
+    squares = 0.5 * loss.quadratic * duals * duals
+    gain = float(duals[up].sum()), float(values[up].sum()), float(squares[up].sum())
+    lost = -float(duals[down].sum()), float(values[down].sum()), float(squares[down].sum())
+    gains, losses, *_ = _combine(block, centre, beta)
+    return Sums(0.0, *gain, *lost), gains, losses
+
+
+def _find_violation(block: Block, b: float, beta: str) -> tuple[float, float]:
+    loss, duals = _loss(block), _part(block, beta)
+    order, limits = np.empty(len(duals), np.int64), np.array([np.inf, -np.inf])
+    _, largest, fitted, *_ = loops.dual_cd.survey(
+        loss, _part(block, "score") + b, duals, 0.0, order, limits
+    )
+    return fitted, largest
+
+
+def _add_and_max(one: Any, other: Any) -> Any:
+    return one[0] + other[0], max(one[1], other[1])
 
 
 def _free(block: Block, beta: str) -> Ints:
