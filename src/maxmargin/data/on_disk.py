@@ -495,7 +495,8 @@ class _ReadRows:
 
     def _rows(self, begin: int, end: int, last: "_LastPart") -> Any:
         between = getattr(self.source, "rows_between", None)
-        if between is not None and (X := between(begin, end)) is not None:
+        # Labels and weights come with parts: only rows whose labels are known come without these.
+        if between is not None and self.labelled and (X := between(begin, end)) is not None:
             with self.lock:
                 self.bytes_read += X.nbytes
             return X
