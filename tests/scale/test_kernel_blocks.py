@@ -113,7 +113,7 @@ def test_columns_keep_their_names(rows: tuple[Any, Any]) -> None:
     assert list(model.feature_names_in_) == list(frame.columns)
     assert (model.predict(source) == model.predict(frame)).all()
     other = frame.rename(columns={"x3": "z"}).assign(label=y)
-    with pytest.raises(ValueError, match="first difference: 'x3'"):
+    with pytest.raises(ValueError, match="feature names should match"):
         model.predict(mm.data.open(other, label="label"))
 
 
@@ -233,6 +233,18 @@ def test_forged_duals_prove_little() -> None:
     empty = certify(problem, Point(np.zeros(0), 0.0, nothing))
     assert empty.dual == 0.0
     assert empty.primal == pytest.approx(2 * min(np.sum(y == "yes"), np.sum(y == "no")))
+
+
+def test_far_intercepts_cost_digits_but_no_truth() -> None:
+    X, y = make_rows(n=5000, d=10)
+    problem = stated_on(RowsInMemory(X), y, RBF(0.3), 1.0)
+    point = solve(problem, Settings(), Budget(None), Point()).point
+    near, far = (certify(problem, replace(point, b=b)) for b in (point.b, 50.0))
+    assert far.primal == pytest.approx(near.primal, rel=1e-5)
+    assert far.dual == near.dual
+    assert near.rounding <= far.rounding < 1e-3
+    kept = certify(problem, replace(point, b=50.0), keep_intercept=True)
+    assert kept.primal > 10 * near.primal
 
 
 def test_limits_end_a_fit_with_what_was_reached(rows: tuple[Any, Any]) -> None:

@@ -2,7 +2,8 @@
 
 The rows that have a dual are brought together, and all that duals prove is computed from these, by
 the code for rows in memory (``quadratic``). What is left are the losses of all rows: one pass over
-the blocks, in each of which kernel values with those few rows are computed in float64.
+the blocks, in each of which kernel values with those few rows are computed: in float64, but for
+rows that float32, with a bound on its errors, shows to be beyond the margin.
 """
 
 import dataclasses
@@ -18,9 +19,11 @@ from maxmargin.certificates.quadratic import (
     KernelEvaluation,
     certified,
     evaluate,
+    rough_scores,
     sum_rounding,
 )
 from maxmargin.data.blocks import Block, Blocks
+from maxmargin.loops.records import Loss
 from maxmargin.problems.blocked import take_rows
 from maxmargin.problems.blocked_kernel import (
     BlockedKernelProblem,
@@ -30,6 +33,8 @@ from maxmargin.problems.blocked_kernel import (
     costly_rows,
 )
 from maxmargin.problems.duality import imbalances, within_groups
+from maxmargin.problems.features import KernelFeatures
+from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Point
 from maxmargin.problems.rounding import EPS, SCORES, Bounded
 
@@ -49,7 +54,9 @@ def certify_blocked_kernel(
     beta, infeasibility = within_groups(loss, values, support.groups, support.totals)
     [own] = evaluate(support.features, [Claim(support, Point(beta, point.b, beta), beta)])
     used = np.flatnonzero(beta)
-    _set_scores(problem.blocks, Terms(problem.kernel, X[used], beta[used]), rows[used])
+    terms = Terms(problem.kernel, X[used], beta[used])
+    b = float(np.ravel(point.b)[0]) if len(support.totals) else 0.0
+    _set_scores(problem.blocks, terms, rows[used], b)
     evaluated = BlockedKernelEvaluation(own, problem.blocks)
     off = imbalances(loss, beta, support.groups, support.totals)
     certificate = certified(evaluated, infeasibility, off, keep_intercept=keep_intercept)
@@ -125,36 +132,53 @@ class BlockedKernelEvaluation(NamedTuple):
 # ------------------------------------------------------------------- scores
 
 
-def _set_scores(blocks: Blocks, terms: Terms, rows: Ints) -> None:
+_NEAR = 0.01  # of a margin of 1, by which the best intercept may be elsewhere: looked at twice
+
+
+def _set_scores(blocks: Blocks, terms: Terms, rows: Ints, b: float) -> None:
     """Set the vector "certified" to duals, and scores with bounds on their errors."""
     names = (*SCORES, "certified")
     blocks.renew(*names)
     work = float(blocks.n) * max(1, len(rows))
-    blocks.map(_score, terms, rows, writes=names, numbers=work)
+    blocks.map(_score, terms, rows, b, writes=names, numbers=work)
 
 
-def _score(block: Block, terms: Terms, rows: Ints) -> None:
+def _score(block: Block, terms: Terms, rows: Ints, b: float) -> None:
     own, size = slice(block.begin, block.end), block.end - block.begin
     value, error, beta = (block.vectors[name][own] for name in (*SCORES, "certified"))
     value[:], error[:], beta[:] = 0.0, 0.0, 0.0
     begin, end = np.searchsorted(rows, [block.first, block.first + size])
     beta[rows[begin:end] - block.first] = terms.coefficients[begin:end]
-    _, at = costly_rows(block)
-    for some, prepared, count in compared(block, at, terms) if len(rows) else ():
-        value[some], error[some] = _bounded_scores(terms, prepared, count)
+    loss, at = costly_rows(block)
+    for some, both in compared(block, at, terms) if len(rows) else ():
+        value[some], error[some] = _bounded_scores(terms, both, loss.take(some), b)
 
 
-def _bounded_scores(terms: Terms, prepared: Any, count: int) -> Bounded:
-    """Return the scores of rows prepared after ``count`` others, which have coefficients.
+def _bounded_scores(terms: Terms, both: Any, loss: Loss, b: float) -> Bounded:
+    """Return the scores of rows that come after those with coefficients.
 
-    Errors are those of ``quadratic``: of kernel values, and of their sums.
+    Those that certainly cost nothing if b is the intercept are computed in float32. Errors are
+    those of ``quadratic``: of kernel values, and of their sums.
     """
-    kernel, a = terms.kernel, terms.coefficients
-    exact = kernel.sharpened(prepared)
-    off = np.asarray(kernel.rounding(exact), dtype=np.float64)
-    lengths = 1.001 * np.sqrt(np.maximum(kernel.diag(exact).astype(np.float64), 0.0))
-    right, left = exact[:count], exact[count:]
-    value, size = kernel.dot_with_magnitudes(left, right, a[:, np.newaxis])
-    long = np.abs(a) * lengths[:count]
-    own = (off[count:] * long.sum() + off[:count] @ long) * lengths[count:]
-    return Bounded(value[:, 0], EPS * (sum_rounding(count) * size[:, 0] + own))
+    kernel, a, gram = terms.kernel, terms.coefficients, Gram(terms.kernel, both)
+    count, n = len(a), len(gram) - len(a)
+    features, column = KernelFeatures(gram, np.arange(len(gram))), np.zeros((len(gram), 1))
+    column[:count, 0] = a
+    rough = rough_scores(features, column, np.arange(count, count + n))
+    value, error, at = np.zeros(n), np.zeros(n), np.arange(n)
+    if rough is not None:
+        value, error = rough.value[:, 0], rough.error[:, 0]
+        residual, off = loss.target - (value + b), error + _NEAR
+        pulled, pushed = (loss.high > 0) & (residual > -off), (loss.low < 0) & (residual < off)
+        at = np.flatnonzero(pulled | pushed)
+        if not len(at):
+            return Bounded(value, error)
+    exact = kernel.sharpened(gram.exact)
+    rounding = np.asarray(kernel.rounding(exact), dtype=np.float64)
+    right, left = exact[:count], exact[count + at]
+    found, size = kernel.dot_with_magnitudes(left, right, a[:, np.newaxis])
+    long = np.abs(a) * gram.lengths[:count]
+    own = rounding[count + at] * long.sum() + rounding[:count] @ long
+    value[at] = found[:, 0]
+    error[at] = EPS * (sum_rounding(count) * size[:, 0] + own * gram.lengths[count + at])
+    return Bounded(value, error)

@@ -1,5 +1,6 @@
 """Kernel machines whose rows live in blocks: on disk, or on the workers of a cluster."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.data.blocks import Block, Blocks
-from maxmargin.kernels import Kernel, PreparedRows
+from maxmargin.kernels import Kernel
 from maxmargin.loops.records import Loss
 from maxmargin.problems.blocked import Checkpoint, joined, take_rows
 from maxmargin.problems.features import KernelFeatures
@@ -97,14 +98,11 @@ def costly_rows(block: Block) -> tuple[Loss, Ints]:
     return loss, np.flatnonzero(loss.high > loss.low)
 
 
-def compared(block: Block, at: Ints, terms: Terms) -> Any:
-    """Iterate over some rows of a leaf at a time: which they are, and what a kernel needs of both.
+def compared(block: Block, at: Ints, terms: Terms) -> Iterator[tuple[Ints, Any]]:
+    """Iterate over some rows of a leaf at a time: which they are, and the terms with these rows.
 
-    Both sides are prepared together, so that the kernel treats them alike.
+    Both are in one array, in float64: prepared together, a kernel treats them alike.
     """
-    count = terms.X.shape[0]
     for start in range(0, len(at), _AT_ONCE):
         some = at[start : start + _AT_ONCE]
-        both = joined([terms.X, block.X[block.begin + some]]).astype(np.float64)
-        prepared: PreparedRows = terms.kernel.prepare(both)
-        yield some, prepared, count
+        yield some, joined([terms.X, block.X[block.begin + some]]).astype(np.float64)

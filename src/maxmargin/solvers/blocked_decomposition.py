@@ -101,8 +101,8 @@ def update(block: Block, message: Message) -> tuple[float, Violators]:
     size, f = block.end - block.begin, block.vectors["score"][block.begin : block.end]
     f[:] = 0.0
     if len(message.terms.coefficients):
-        for some, prepared, count in compared(block, at, message.terms):
-            f[some] = _dot(message.terms, prepared, count, message.precise)
+        for some, both in compared(block, at, message.terms):
+            f[some] = _dot(message.terms, both, message.precise)
     begin, end = np.searchsorted(message.rows, [block.first, block.first + size])
     inside = message.rows[begin:end] - block.first
     residual = loss.target - f - message.b
@@ -117,8 +117,9 @@ def update(block: Block, message: Message) -> tuple[float, Violators]:
     return float(message.beta[begin:end] @ f[inside]), found
 
 
-def _dot(terms: Terms, prepared: Any, count: int, precise: bool) -> Floats:
-    """Return Σ aK of rows that are prepared after ``count`` others, which have coefficients."""
+def _dot(terms: Terms, both: Any, precise: bool) -> Floats:
+    """Return Σ aK of rows that come after those with coefficients."""
+    count, prepared = len(terms.coefficients), terms.kernel.prepare(both)
     narrow = None if precise else terms.kernel.narrowed(prepared)
     rows = prepared if narrow is None else narrow
     weights = terms.coefficients[:, np.newaxis].astype(rows.dtype)
