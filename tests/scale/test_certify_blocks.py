@@ -1,16 +1,20 @@
 """``mm.certify`` on rows in blocks is that of the same rows in memory."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from click.testing import CliRunner
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC as OtherSVC
 
 import maxmargin as mm
+from maxmargin.cli import main
 from maxmargin.estimators.linear import base
 from tests.scale.conftest import Cluster
 
@@ -107,7 +111,7 @@ def test_pipelines_and_sparse_rows() -> None:
     assert_alike(certify(model, mm.data.open(rows, TWO, rows=300)), certify(model, rows, TWO))
 
 
-def test_a_checkpoint_is_left_alone(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "KEPT_NUMBERS", 10)
     source = mm.data.open(X, TWO, rows=300, checkpoint=tmp_path / "kept")
     model = mm.LinearSVC().fit(source)
@@ -143,3 +147,27 @@ def test_dask(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "KEPT_NUMBERS", 10)
     model = mm.LinearSVC().fit(source)
     assert certify(model, source).holds(1e-4)
+
+
+def test_the_command_line(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    cluster.ready()
+    monkeypatch.chdir(tmp_path)
+    for k in range(2):
+        part = slice(1000 * k, 1000 * k + 1000)
+        columns = {f"x{j}": X[part, j] for j in range(6)}
+        pq.write_table(pa.table({**columns, "label": TWO[part]}), f"part-{k}.parquet")
+
+    def run(*words: str) -> Any:
+        said = CliRunner().invoke(main, [*words, "--json"])
+        assert said.exit_code == 0, said.output
+        return json.loads(said.stdout)
+
+    there = run("fit", "part-*.parquet", "-o", "there.mmg", "--cluster", cluster.address)
+    here = run("fit", "part-*.parquet", "-o", "here.mmg")
+    assert there["certificate"] == here["certificate"]
+    assert np.array_equal(mm.load("there.mmg")[-1].coef_, mm.load("here.mmg")[-1].coef_)
+    proved = run("certify", "here.mmg", "part-*.parquet", "--cluster", cluster.address)
+    assert (proved["rows"], proved["certificate"]["holds"]) == (2000, True)

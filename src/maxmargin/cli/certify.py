@@ -4,8 +4,17 @@ from typing import Any
 
 import click
 
+from maxmargin.cli.blocks import (
+    Blocked,
+    are_several,
+    block_options,
+    open_training,
+    take_block_options,
+)
+from maxmargin.cli.cluster import connected
 from maxmargin.cli.inputs import (
     SavedModel,
+    files_argument,
     held_back_options,
     model_argument,
     read_model,
@@ -37,7 +46,7 @@ $ maxmargin certify heart.model heart_scale.svm --C 1
     see_also=("fit", "inspect", "report"),
 )
 @model_argument
-@click.argument("data", type=click.Path(dir_okay=False, allow_dash=True))
+@files_argument
 @click.option(
     "--tol",
     type=float,
@@ -65,11 +74,12 @@ $ maxmargin certify heart.model heart_scale.svm --C 1
 )
 @held_back_options
 @zero_based_option
+@block_options
 def certify(
     output: Output,
     model: str,
     model_format: str | None,
-    data: str,
+    data: tuple[str, ...],
     tol: float | None,
     max_time: float,
     test_fraction: float | None,
@@ -83,15 +93,26 @@ def certify(
     weights, the lower bound from dual variables, both on the rows of DATA. If the model was fitted
     with --test, give the same --test and --seed here.
 
+    Several files, a pattern in quotes or a folder are read in blocks, and so is one file with
+    --memory or --cluster: models of linear-svc, linear-svr and svc.
+
     Models of LIBSVM and LIBLINEAR are certified, too; their files lack C, ε and ν, so these are
     given here.
     """
     import maxmargin as mm
 
+    blocked = take_block_options(lacking)
     saved = read_model(model, model_format, **lacking)
-    (X, y, _), _ = read_training_rows(output, saved, data, zero_based, test_fraction, seed)
     try:
-        found = mm.certify(saved.model, X, y, max_time=max_time)
+        if are_several(data) or blocked.first_option:
+            if test_fraction is not None:
+                raise click.UsageError("--test is not for rows in blocks.")
+            found, count = certify_blocks(saved, data, blocked, zero_based, max_time)
+        else:
+            (X, y, _), _ = read_training_rows(
+                output, saved, data[0], zero_based, test_fraction, seed
+            )
+            found, count = mm.certify(saved.model, X, y, max_time=max_time), len(y)
     except TypeError as unknown:
         name = type(saved.machine).__name__
         raise click.ClickException(
@@ -99,11 +120,11 @@ def certify(
         ) from unknown
     output.facts([
         ("model", f"{model}: {type(saved.machine).__name__}, a {saved.called}"),
-        ("rows", f"{len(y)}"),
+        ("rows", f"{count}"),
     ])  # fmt: skip
     if not isinstance(found, mm.Certificate):
         output.facts([("found", str(found))])
-        return output.finish(model=model, rows=len(y), sentence=str(found), certificate=None)
+        return output.finish(model=model, rows=count, sentence=str(found), certificate=None)
     tol = tol or default_tol(saved)
     holds = found.holds(tol)
     output.facts([
@@ -117,10 +138,24 @@ def certify(
     return output.finish(
         Exit.DONE if holds else Exit.NOT_CONVERGED,
         model=model,
-        rows=len(y),
+        rows=count,
         sentence=str(found),
         certificate=certificate_to_json(found, tol),
     )
+
+
+def certify_blocks(
+    saved: SavedModel, data: tuple[str, ...], asked: Blocked, zero_based: bool, max_time: float
+) -> tuple[Any, int]:
+    """Return the certificate of a model on rows that are read in blocks, and their number."""
+    import maxmargin as mm
+    from maxmargin.progress import counted_reading
+
+    with connected(asked.cluster, asked.insecure) as client, counted_reading() as readers:
+        source = open_training(saved, data, zero_based, asked, client)
+        found = mm.certify(saved.model, source, max_time=max_time)
+        read: Any = readers[-1]
+        return found, int(read.survey.n)
 
 
 def default_tol(saved: SavedModel) -> float:

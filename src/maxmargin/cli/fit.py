@@ -4,10 +4,17 @@ from typing import Any
 
 import click
 
+from maxmargin.cli.blocks import (
+    are_several,
+    block_options,
+    choose_place,
+    fit_blocks,
+    take_block_options,
+)
 from maxmargin.cli.inputs import (
     OUTLIERS,
     Dataset,
-    data_options,
+    files_options,
     read_data,
     refuse_labels,
     split_rows,
@@ -19,7 +26,6 @@ from maxmargin.cli.training import (
     certificate_of,
     certificate_to_json,
     choose_model,
-    choose_path,
     describe_model,
     fit_model,
     make_pipeline,
@@ -52,7 +58,7 @@ saved           iris.mmg
     exits=tuple(Exit),
     see_also=("search", "predict", "score", "certify", "inspect", "diagnose"),
 )
-@data_options
+@files_options
 @click.option(
     "-o",
     "--output",
@@ -70,10 +76,11 @@ saved           iris.mmg
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="Hold back this part of the rows, and score the model on it. Default: none.",
 )
+@block_options
 @stream_options
 def fit(
     output: Output,
-    data: str,
+    data: tuple[str, ...],
     path: str | None,
     force: bool,
     model: str | None,
@@ -96,28 +103,34 @@ def fit(
 
     --model auto takes what the diagnosis of the data recommends.
 
+    Several files, a pattern in quotes or a folder (Parquet, CSV, TSV or svmlight text, numbers in
+    all columns but the label) are read in blocks, so that they may be larger than memory; so is one
+    file with --memory, --checkpoint or --cluster. The model is that of the same rows in memory. By
+    default it is linear-svc, or linear-svr for regression.
+
     --stream learns from rows as they come: from standard input, or with --follow from a file that
     grows.
 
     Ctrl-C stops the fit, and the best model reached so far is saved; a second Ctrl-C aborts.
     """
-    streaming = take_stream_options(options)
-    saved_as = choose_path(path, data)
+    streaming, blocked = take_stream_options(options), take_block_options(options)
+    saved_as = choose_place(path, data)
     refuse_to_replace(saved_as, force)
+    reading: dict[str, Any] = {
+        "label": label,
+        "task": task,
+        "zero_based": zero_based,
+        "data_format": data_format,
+    }
+    asked: dict[str, Any] = {"model": model, "scale": scale, "options": options}
+    in_blocks = are_several(data) or blocked.first_option is not None
+    if streaming is not None or in_blocks:
+        refuse_together(data, streaming is not None, blocked.first_option, test_fraction)
     if streaming is not None:
-        if test_fraction is not None:
-            raise click.UsageError(
-                "--test is not for --stream: all rows are predicted, then learnt."
-            )
-        reading = {"label": label, "task": task, "zero_based": zero_based}
-        reading["data_format"] = data_format
-        return fit_stream(
-            output, data, saved_as, streaming, reading, model=model, scale=scale, options=options
-        )
-    dataset = read_data(
-        data, label=label, task=find_task(model, task), zero_based=zero_based,
-        data_format=data_format,
-    )  # fmt: skip
+        return fit_stream(output, data[0], saved_as, streaming, reading, **asked)
+    if in_blocks:
+        return fit_blocks(output, data, saved_as, blocked, reading, **asked)
+    dataset = read_data(data[0], **{**reading, "task": find_task(model, task)})
     if model not in DETECTORS:
         refuse_labels(dataset)
     kind = OUTLIERS if model in DETECTORS else dataset.task
@@ -149,6 +162,23 @@ def fit(
         scores={name: to_json(found) for name, found in scores.items()},
         saved=str(saved_as),
     )
+
+
+def refuse_together(
+    data: tuple[str, ...], streaming: bool, block_option: str | None, test: float | None
+) -> None:
+    """Refuse what streams, and rows in blocks, do not take."""
+    if streaming and block_option is not None:
+        raise click.UsageError(f"{block_option} is not for --stream, which needs little memory.")
+    if streaming and are_several(data):
+        raise click.UsageError("--stream reads one file, or standard input (-).")
+    if streaming and test is not None:
+        raise click.UsageError("--test is not for --stream: all rows are predicted, then learnt.")
+    if test is not None:
+        raise click.UsageError(
+            "--test is not for rows in blocks: leave out some files, and let maxmargin score read "
+            "these."
+        )
 
 
 def make_model(

@@ -4,7 +4,7 @@ import math
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from maxmargin.cli.models import DETECTORS, TASKS, steps_of
 from maxmargin.cli.output import Output
 
 STDIN = "-"
+SEVERAL = "fit, predict, score and certify"  # commands that read several files
 OUTLIERS = "outlier detection"
 FORMATS = ("csv", "tsv", "json", "jsonl", "arff", "parquet", "svmlight")
 MANY_CLASSES = 10
@@ -34,6 +35,16 @@ def data_options(function: Any) -> Any:
     return function
 
 
+def files_options(function: Any) -> Any:
+    """Add DATA, which may be several files, and the options that say how it is read."""
+    for option in reversed((files_argument, _DATA[1], *_READING)):
+        function = option(function)
+    return function
+
+
+files_argument = click.argument(
+    "data", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="DATA..."
+)
 _DATA = [
     click.argument("data", type=click.Path(dir_okay=False, allow_dash=True)),
     click.option("--label", metavar="COLUMN", help="Label column of a table: its name, or its "
@@ -146,6 +157,7 @@ def as_file(source: str, data_format: str | None) -> Iterator[str]:
             raise click.UsageError(
                 "--format is for standard input (-): files say it by their name."
             )
+        refuse_several(source)
         yield source
         return
     ending = {None: "", "svmlight": ".svm"}.get(data_format, f".{data_format}")
@@ -158,6 +170,27 @@ def as_file(source: str, data_format: str | None) -> Iterator[str]:
         except (OSError, ValueError) as wrong:
             message = str(wrong).replace(str(path), "standard input")
             raise click.ClickException(message) from wrong
+
+
+def refuse_several(source: str) -> None:
+    """Refuse a pattern where one file is read."""
+    if not Path(source).exists() and any(mark in source for mark in "*?["):
+        raise click.UsageError(
+            f"{source} is a pattern, and this command reads one file; maxmargin {SEVERAL} read "
+            "several."
+        )
+
+
+def find_data_files(words: str | Sequence[str]) -> list[str]:
+    """Return the files that words mean: paths, patterns, folders; or standard input alone."""
+    from maxmargin.data.opening import find_files
+
+    words = [words] if isinstance(words, str) else list(words)
+    if STDIN in words:
+        if len(words) > 1:
+            raise click.UsageError("Standard input (-) stands alone, without files beside it.")
+        return words
+    return [str(path) for path in find_files(words)]
 
 
 def choose_task(y: Any) -> tuple[str, str]:
@@ -201,13 +234,23 @@ def describe_rows(X: Any, y: Any, task: str = "classification") -> Iterator[tupl
     yield "rows × columns", f"{size}, {missing.mean():.2%} missing" if missing.any() else size
     if task == "regression":
         low, middle, high = np.quantile(np.asarray(y, dtype=np.float64), [0, 0.5, 1])
-        yield "targets", f"{low:.6g} to {high:.6g}, median {middle:.6g}, deviation {np.std(y):.6g}"
+        yield "targets", describe_targets(low, high, middle, float(np.std(y)))
         return
-    classes, counts = np.unique(y, return_counts=True)
+    yield "classes", list_classes(*np.unique(y, return_counts=True))
+
+
+def describe_targets(low: float, high: float, middle: float | None, deviation: float) -> str:
+    """Return between which numbers targets lie, and how they scatter."""
+    median = "" if middle is None else f", median {middle:.6g}"
+    return f"{low:.6g} to {high:.6g}{median}, deviation {deviation:.6g}"
+
+
+def list_classes(classes: Any, counts: Any) -> str:
+    """Return classes with the number of their rows; the first ones, if they are many."""
     listed = [f"{label}: {count}" for label, count in zip(classes, counts, strict=True)]
     if len(listed) > MANY_CLASSES:
         listed[MANY_CLASSES:] = [f"… ({len(classes)} in all)"]
-    yield "classes", ", ".join(listed)
+    return ", ".join(listed)
 
 
 def is_dense_enough(X: Any) -> bool:
@@ -382,14 +425,15 @@ def read_blocks(output: Output, source: str, layout: Any, *, label: bool) -> Ite
 
 
 def read_like_training(
-    output: Output, saved: SavedModel, source: str, zero_based: bool
+    output: Output, saved: SavedModel, sources: str | Sequence[str], zero_based: bool
 ) -> "GivenRows":
-    """Return all rows of a labelled file, read as the training file was."""
+    """Return all rows of labelled files, read as the training file was."""
     import numpy as np
     import scipy.sparse as sp
 
-    layout = layout_for(saved, zero_based)
-    blocks = list(read_blocks(output, source, layout, label=True))
+    layout, files = layout_for(saved, zero_based), find_data_files(sources)
+    blocks = [block for file in files for block in read_blocks(output, file, layout, label=True)]
+    source = files[0] if len(files) == 1 else f"{files[0]} … {files[-1]}"
     if not blocks:
         raise click.ClickException(f"{source}: there are no rows")
     if any(block.y is None for block in blocks):

@@ -202,6 +202,21 @@ class Command(click.Command):
         super().__init__(*given, **named)
         self.example, self.exits, self.see_also = example, exits, see_also
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of a command line; say which commands take several files."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as wrong:
+            if "unexpected extra argument" not in wrong.message or not {"data", "file"} & {
+                *ctx.params
+            }:
+                raise
+            raise click.UsageError(
+                f"{wrong.message}. This command reads one file; maxmargin fit, predict, score and "
+                "certify read several.",
+                ctx,
+            ) from wrong
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections after the options."""
         if self.example:

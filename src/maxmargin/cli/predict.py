@@ -17,6 +17,8 @@ import click
 from maxmargin.cli.inputs import (
     STDIN,
     SavedModel,
+    files_argument,
+    find_data_files,
     layout_for,
     model_argument,
     read_blocks,
@@ -43,7 +45,7 @@ setosa,versicolor,virginica
 
 @command("predict", example=EXAMPLE, see_also=("fit", "score", "inspect"))
 @model_argument
-@click.argument("data", type=click.Path(dir_okay=False, allow_dash=True))
+@files_argument
 @click.option(
     "-o",
     "--output",
@@ -59,7 +61,7 @@ def predict(
     output: Output,
     model: str,
     model_format: str | None,
-    data: str,
+    data: tuple[str, ...],
     path: str | None,
     proba: bool,
     decision: bool,
@@ -70,8 +72,9 @@ def predict(
     MODEL is a file of maxmargin fit or search, or a text model of LIBSVM or LIBLINEAR.
 
     DATA has the columns of the training file, in any order; its label column may be missing and is
-    not looked at. - is standard input. Rows are read, predicted and written in blocks, so their
-    number does not matter.
+    not looked at. - is standard input. Several files, a pattern in quotes or a folder are read one
+    file after the other. Rows are read, predicted and written in blocks, so their number does not
+    matter.
     """
     if proba and decision:
         raise click.UsageError("--proba and --decision exclude each other.")
@@ -80,10 +83,13 @@ def predict(
         output.note(f"{model} is read as a {saved.called}.")
     method = find_method(saved, proba, decision)
     layout = layout_for(saved, zero_based)
-    if has_labels(data, layout):
-        output.note(f"The labels in {data} are not looked at; maxmargin score compares them.")
-    blocks = read_blocks(output, data, layout, label=False)
-    answers = (answer(saved, method, block, layout, data) for block in ReadAhead(blocks))
+    files = find_data_files(data)
+    if has_labels(files[0], layout):
+        output.note(f"The labels in {files[0]} are not looked at; maxmargin score compares them.")
+    blocks = (
+        (file, block) for file in files for block in read_blocks(output, file, layout, label=False)
+    )
+    answers = (answer(saved, method, block, layout, file) for file, block in ReadAhead(blocks))
     counted = Counted(answers)
     header = [] if method == "predict" else column_names(saved, method)
     if output.as_json and path in (None, "-"):

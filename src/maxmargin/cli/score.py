@@ -4,6 +4,7 @@ import click
 
 from maxmargin.cli.inputs import (
     OUTLIERS,
+    files_argument,
     held_back_options,
     model_argument,
     read_like_training,
@@ -29,7 +30,7 @@ virginica     15     0.9375         1  0.967742
 
 @command("score", example=EXAMPLE, see_also=("predict", "fit", "certify", "report"))
 @model_argument
-@click.argument("data", type=click.Path(dir_okay=False, allow_dash=True))
+@files_argument
 @click.option(
     "--scoring",
     multiple=True,
@@ -43,7 +44,7 @@ def score(
     output: Output,
     model: str,
     model_format: str | None,
-    data: str,
+    data: tuple[str, ...],
     scoring: tuple[str, ...],
     test_fraction: float | None,
     seed: int,
@@ -51,7 +52,8 @@ def score(
 ) -> Exit:
     """Say how good a saved model is on labelled rows, with standard errors.
 
-    DATA has the columns of the training file and the label column. With the --test and --seed of
+    DATA has the columns of the training file and the label column; several files, a pattern in
+    quotes or a folder are scored together. With the --test and --seed of
     maxmargin fit, only the rows that it held back are scored. Standard errors are those of a
     jackknife that leaves out a fiftieth of the rows at a time.
     """

@@ -1,12 +1,11 @@
 """``maxmargin search``: the best parameters by cross-validation, and the model they make."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from maxmargin.cli.cluster import cluster_options, connected
 from maxmargin.cli.inputs import Dataset, data_options, read_data, refuse_labels
 from maxmargin.cli.models import (
     find_task,
@@ -123,15 +122,7 @@ def without(*names: str) -> Any:
     show_default=True,
     help="Which candidates are solved to --tol.",
 )
-@click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="Scheduler of a Dask cluster whose workers do the fits, such as tcp://127.0.0.1:8786; on "
-    "other machines tls://. Default: this process.",
-)
-@click.option(
-    "--insecure", is_flag=True, help="Let --cluster be another machine without TLS: a trusted one."
-)
+@cluster_options("do the fits")
 def search(
     output: Output,
     data: str,
@@ -202,27 +193,6 @@ def search(
         fit=line,
         saved=path,
     )
-
-
-@contextmanager
-def connected(cluster: str | None, insecure: bool) -> Iterator[Any]:
-    """Yield a client of the cluster at an address, which is closed at the end; of none, None."""
-    if cluster is None:
-        yield None
-        return
-    from maxmargin.data.on_dask import connect
-
-    try:
-        client = connect(cluster, insecure=insecure)
-    except ValueError:
-        raise click.UsageError(
-            f"--cluster {cluster} is another machine without TLS: everybody on the network could "
-            "read the data and run functions there. Use tls://, or --insecure if you trust them."
-        ) from None
-    try:
-        yield client
-    finally:
-        client.close()
 
 
 def make_grid(dataset: Dataset, pipeline: Any, given: dict[str, Any]) -> dict[str, list[float]]:

@@ -63,8 +63,9 @@ _STREAM = [
                  "with commas between them. Default: those of the first rows."),
     click.option("--columns", type=_POSITIVE, metavar="NUMBER", help="Of --stream: of svmlight "
                  "text. Default: the largest index in the first rows."),
-    click.option("--checkpoint", metavar="FOLDER", type=click.Path(file_okay=False), help="Of "
-                 "--stream: where to keep what --resume needs. Default: nowhere."),
+    click.option("--checkpoint", metavar="FOLDER", type=click.Path(file_okay=False), help="Where "
+                 "to keep what --stream --resume needs; or, of rows in blocks, from where the same "
+                 "command goes on if it was killed. Default: nowhere."),
     click.option("--resume", is_flag=True, help="Of --stream: continue from --checkpoint, if there "
                  "is one; rows that were learnt are skipped."),
 ]  # fmt: skip
@@ -76,6 +77,7 @@ def take_stream_options(options: dict[str, Any]) -> Streaming | None:
     given = {name: options.pop(name) for name in Streaming._fields}
     given = {name: value for name, value in given.items() if value not in (None, False)}
     if not wanted:
+        options["checkpoint"] = given.pop("checkpoint", None)  # of rows in blocks
         if given:
             raise click.UsageError(f"--{next(iter(given))} is for --stream.")
         return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from maxmargin.cli.inputs import zero_based_option
+from maxmargin.cli.inputs import refuse_several, zero_based_option
 from maxmargin.cli.output import Exit, Output, command
 
 EXAMPLE = """
@@ -76,6 +76,8 @@ def try_command(output: Output, file: str | None, label: str | None, **options: 
 
     if file is None and label is not None:
         raise click.UsageError("--label names a column of FILE, and there is no FILE.")
+    if file is not None:
+        refuse_several(file)
     if options["report"] and options["no_report"]:
         raise click.UsageError("--report and --no-report exclude each other.")
     trial = Trial(file=file, label=label, as_json=output.as_json, **options)

@@ -1,0 +1,288 @@
+"""``maxmargin fit`` and its neighbours on several files, and on files larger than ``--memory``."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxmargin as mm
+from maxmargin.cli import main
+from tests.cli.conftest import Run
+
+RunJson = Callable[..., Any]
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3000, 3)) * [1, 100, 0.1] + [0, 5, 0]
+WORDS = np.where(X[:, 0] + 0.01 * X[:, 1] + RNG.normal(0, 0.3, 3000) > 0, "yes", "no")
+PRICE = np.round(50 + 3 * X[:, 0] - 0.02 * X[:, 1] + RNG.normal(0, 0.2, 3000), 3)
+
+
+def write_parquet(path: Path, X: Any, y: Any, names: tuple[str, ...] = ("a", "b", "c")) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = {names[0]: X[:, 0], "y": y, names[1]: X[:, 1], names[2]: X[:, 2]}
+    pq.write_table(pa.table(table), path, row_group_size=300)
+
+
+def write_csv(path: Path, X: Any, y: Any) -> None:
+    rows = [f"{a!r},{label},{b!r},{c!r}" for (a, b, c), label in zip(X.tolist(), y, strict=True)]
+    path.write_text("\n".join(["a,y,b,c", *rows, ""]))
+
+
+def write_svmlight(path: Path, X: Any, y: Any) -> None:
+    rows = zip(X.tolist(), np.where(y == "yes", 1, -1), strict=True)
+    path.write_text("".join(f"{label} 1:{a!r} 3:{c!r}\n" for (a, _, c), label in rows))
+
+
+def write_files(folder: Path, write: Any, ending: str, y: Any = WORDS) -> list[str]:
+    """Write three files, and one with all of their rows, and return the three names."""
+    for k in range(3):
+        rows = slice(1000 * k, 1000 * (k + 1))
+        write(folder / f"part-{k}.{ending}", X[rows], y[rows])
+    (folder / "all").mkdir()
+    write(folder / "all" / f"whole.{ending}", X, y)
+    return [f"part-{k}.{ending}" for k in range(3)]
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> list[str]:
+    """Three Parquet files."""
+    return write_files(tmp_path, write_parquet, "parquet")
+
+
+# What is fitted.
+
+
+@pytest.mark.parametrize(
+    ("write", "ending"),
+    [(write_parquet, "parquet"), (write_csv, "csv"), (write_svmlight, "svm")],
+)
+def test_the_model_is_that_of_one_file(
+    run_json: RunJson, run: Run, tmp_path: Path, write: Any, ending: str
+) -> None:
+    files = write_files(tmp_path, write, ending)
+    scale = ["--scale", "standard"] if ending != "svm" else ["--scale", "none"]
+    words = ["--model", "linear-svc", *scale]
+    found = run_json("fit", *files, *words, "-o", "blocks.mmg")
+    whole = run_json("fit", f"all/whole.{ending}", *words, "-o", "whole.mmg")
+    assert set(found) == {*whole, "passes", "bytes_read"}
+    assert set(found["data"]) == {*whole["data"], "files", "parts"}
+    assert found["certificate"]["holds"]
+    assert found["certificate"]["primal"] == pytest.approx(whole["certificate"]["primal"], rel=1e-9)
+    assert found["model"] == whole["model"]
+    assert found["data"]["rows"] == whole["data"]["rows"] == 3000
+    assert (found["data"]["columns"], found["data"]["label"]) == (
+        whole["data"]["columns"],
+        whole["data"]["label"],
+    )
+    assert found["passes"] > 0
+    assert found["bytes_read"] > 0
+    assert found["scores"]["training"]["accuracy"]["value"] > 0.7
+    expected = run("predict", "whole.mmg", f"all/whole.{ending}").stdout
+    assert run("predict", "blocks.mmg", *files).stdout == expected
+    assert run("predict", "blocks.mmg", f"part-*.{ending}").stdout == expected
+    assert run("score", "blocks.mmg", *files).exit_code == 0
+    for data in ([f"part-?.{ending}"], [f"all/whole.{ending}"], ["all"]):
+        proved = run_json("certify", "blocks.mmg", *data)
+        assert proved["certificate"]["holds"]
+        assert proved["rows"] == 3000
+
+
+def test_regression_has_the_defaults_of_one_file(run_json: RunJson, tmp_path: Path) -> None:
+    files = write_files(tmp_path, write_csv, "csv", PRICE)
+    found = run_json("fit", *files, "--label", "y", "-o", "m.mmg")
+    whole = run_json("fit", "all/whole.csv", "--label", "y", "--model", "linear-svr")
+    assert found["data"]["task"] == "regression"
+    assert found["model"] == whole["model"]
+    assert found["certificate"]["primal"] == pytest.approx(whole["certificate"]["primal"], rel=1e-9)
+    assert run_json("certify", "m.mmg", *files)["certificate"]["holds"]
+
+
+def test_one_file_within_so_much_memory(run: Run, run_json: RunJson, parts: list[str]) -> None:
+    words = ["fit", "all/whole.parquet", "--label", "y", "--memory", "3MB"]
+    said = run(*words)
+    assert said.exit_code == 0, said.output
+    for heading in ("data", "read in", "classes", "model", "stopped", "certificate", "saved"):
+        assert heading in said.stdout
+    assert "whole.parquet: Parquet, label column 'y'" in said.stdout
+    assert "passes over the rows" in said.stdout
+    assert Path("whole.mmg").exists()
+    weighted = run_json(*words, "--class-weight", "yes=2", "-o", "m.mmg")
+    assert "{'yes': 2.0}" in weighted["model"]
+    assert mm.load("m.mmg")[-1].class_weight == {"yes": 2.0}
+
+
+def test_a_folder_gives_the_model_its_name(run_json: RunJson, parts: list[str]) -> None:
+    found = run_json("fit", "all", "--scale", "none")
+    assert found["saved"] == "all.mmg"
+    assert found["data"]["files"] == ["all/whole.parquet"]
+    assert type(mm.load("all.mmg")).__name__ == "LinearSVC"
+
+
+def test_kernel_machines_are_fitted_to_files(run_json: RunJson, parts: list[str]) -> None:
+    found = run_json("fit", *parts[:2], "--model", "svc", "--gamma", "0.1", "-o", "m.mmg")
+    assert found["certificate"]["holds"]
+    assert found["scores"]["training"]["accuracy"]["value"] > 0.9
+
+
+def test_a_checkpoint_is_removed_at_the_end(run_json: RunJson, parts: list[str]) -> None:
+    run_json("fit", *parts, "--checkpoint", "kept", "-o", "m.mmg")
+    assert not list(Path("kept").rglob("*.*"))
+
+
+def test_ctrl_c_saves_what_was_reached(
+    run: Run, parts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from maxmargin.solvers.newton import Newton
+
+    iterates = Newton.iterates
+
+    def interrupted(self: Newton, *given: Any) -> Iterator[Any]:
+        for k, iterate in enumerate(iterates(self, *given)):
+            if k == 4:
+                raise KeyboardInterrupt
+            yield iterate
+
+    monkeypatch.setattr(Newton, "iterates", interrupted)
+    said = run("fit", *parts, "-o", "m.mmg")
+    assert said.exit_code == 130
+    assert "Interrupted: saving what was reached to m.mmg" in said.stderr
+    assert mm.load("m.mmg").predict(X).shape == (3000,)
+
+
+def test_columns_may_stand_in_another_order_later(run: Run, parts: list[str]) -> None:
+    run("fit", *parts, "-o", "m.mmg")
+    Path("new.csv").write_text("c,b,a\n0,5,3\n0,5,-3\n")
+    assert run("predict", "m.mmg", "new.csv").stdout == "yes\nno\n"
+
+
+# What is refused.
+
+
+def refused(run: Run, *words: str, code: int = 1) -> str:
+    """Return what is said when a fit is refused; nothing is saved."""
+    said = run("fit", *words, "-o", "m.mmg")
+    assert said.exit_code == code, said.output
+    assert not Path("m.mmg").exists()
+    return " ".join(said.stderr.split())
+
+
+def test_a_part_that_is_not_a_number_is_named(run: Run, parts: list[str], tmp_path: Path) -> None:
+    rows = X[1000:2000].copy()
+    rows[701, 1] = np.nan
+    write_parquet(tmp_path / "part-1.parquet", rows, WORDS[1000:2000])
+    said = refused(run, *parts)
+    assert "part 1 (part-1.parquet, row groups 0 to 3): column 'b' has nan in row 701" in said
+
+
+def test_other_columns_are_named(run: Run, parts: list[str], tmp_path: Path) -> None:
+    write_parquet(tmp_path / "part-2.parquet", X[2000:], WORDS[2000:], ("a", "b", "d"))
+    said = refused(run, *parts)
+    assert "part 2 (part-2.parquet" in said
+    assert "it has no column 'c', which part-0.parquet has" in said
+    assert "columns=" not in said
+
+
+def test_a_file_that_vanishes_is_named(
+    run: Run, parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from maxmargin.cli import blocks
+
+    standardized = blocks.standardized
+
+    def then_vanish(source: Any) -> Any:
+        view = standardized(source)
+        (tmp_path / "part-2.parquet").unlink()
+        return view
+
+    monkeypatch.setattr(blocks, "standardized", then_vanish)
+    said = refused(run, *parts)
+    assert "part 2 (part-2.parquet" in said
+    assert "is not there any more" in said
+
+
+def test_labels_are_needed(run: Run, parts: list[str], tmp_path: Path) -> None:
+    said = refused(run, *parts, "--label", "z")
+    assert "part-0.parquet: no column is named 'z' (a, y, b, c)" in said
+    write_csv(tmp_path / "part-9.csv", X[:20], [*WORDS[:19], ""])
+    said = refused(run, "part-9.csv", "--memory", "1GB", "--label", "a", "--task", "classification")
+    assert "holds words" in said
+    said = refused(run, *parts, "--label", "a", "--task", "regression")
+    assert "column 'y' holds string, which is no number" in said
+
+
+def test_texts_and_flags_are_no_labels(run: Run, tmp_path: Path) -> None:
+    write_parquet(tmp_path / "names.parquet", X[:50], [f"name {k}" for k in range(50)])
+    assert "these are texts or names" in refused(run, "names.parquet", "--memory", "1GB")
+    write_parquet(tmp_path / "flags.parquet", X[:50], WORDS[:50] == "yes")
+    assert "store it as 0 and 1" in refused(run, "flags.parquet", "--memory", "1GB")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--test", "0.3"], "--test is not for rows in blocks"),
+        (["--stream"], "--stream reads one file"),
+        (["--stream", "--memory", "1GB"], "--memory is not for --stream"),
+        (["--model", "perceptron"], "--model perceptron is not for rows in blocks"),
+        (["--model", "auto"], "--model auto is not for rows in blocks"),
+        (["--scale", "minmax"], "--scale minmax is not for rows in blocks"),
+        (["--memory", "much"], "'much' is no amount of memory"),
+        (["--format", "csv"], "--format is for standard input"),
+        (["--insecure"], "--insecure is for --cluster"),
+        (["--cluster", "tcp://192.0.2.1:8786"], "is another machine without TLS"),
+        (["--class-weight", "perhaps=2"], "no row has the label 'perhaps'"),
+        (["-"], "Standard input (-) comes once"),
+    ],
+)
+def test_wrong_usage(run: Run, parts: list[str], words: list[str], message: str) -> None:
+    assert message in refused(run, *parts, *words, code=2)
+
+
+def test_what_needs_all_rows_in_memory_says_so(run: Run, parts: list[str]) -> None:
+    said = refused(run, *parts, "--model", "linear-svc", "--penalty", "l1")
+    assert "penalty='l1' needs all rows in memory" in said
+    assert "leave it out, or fit to one file" in said
+
+
+def test_several_files_need_a_name(run: Run, parts: list[str]) -> None:
+    for words in (parts, ["part-*.parquet"]):
+        said = run("fit", *words)
+        assert said.exit_code == 2
+        assert "say where with -o MODEL" in said.stderr
+    said = run("fit", "nothing-*.parquet", "-o", "m.mmg")
+    assert said.exit_code == 1
+    assert "no file matches 'nothing-*.parquet'" in said.stderr
+
+
+@pytest.mark.parametrize("command", ["diagnose", "search", "path", "separate", "try"])
+def test_other_commands_read_one_file(run: Run, parts: list[str], command: str) -> None:
+    for words in (parts, ["part-*.parquet"]):
+        said = run(command, *words)
+        assert said.exit_code == 2, said.output
+        assert "reads one file; maxmargin fit, predict, score and certify read several" in " ".join(
+            said.stderr.split()
+        )
+    assert run(command, "all").exit_code in (1, 2)
+
+
+def test_rows_of_another_fit_are_not_certified(run: Run, parts: list[str]) -> None:
+    run("fit", *parts, "-o", "m.mmg")
+    said = run("certify", "m.mmg", *parts[:2])
+    assert said.exit_code == 1
+    assert "m.mmg was fitted to 3000 rows, not to these 2000" in " ".join(said.stderr.split())
+
+
+def test_fields_are_in_the_documentation() -> None:
+    page = Path(__file__).parents[2].joinpath("docs/command-line.md").read_text(encoding="utf-8")
+    section = page.split("\n### fit\n")[1].split("\n### ")[0]
+    for field in ("passes", "bytes_read", "files", "parts"):
+        assert f"`{field}`" in section
+
+
+def test_help_names_what_several_files_are_for() -> None:
+    fit = main.get_command(None, "fit")  # type: ignore[arg-type]
+    assert fit is not None
+    assert "DATA..." in fit.get_usage(
+        fit.make_context("fit", ["x", "--help"], resilient_parsing=True)
+    )
