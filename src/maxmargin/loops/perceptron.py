@@ -273,6 +273,18 @@ def smallest_lead(X: Any, y: Any, rows: Any, W: Any, b: Any) -> float:
 
 
 @compiled
+def weigh_right(X: Any, y: Any, weight: Any, rows: Any, W: Any, b: Any) -> float:
+    """Return what those of some rows weigh that are right: y f > 0, or their class leads."""
+    scores = np.empty(b.shape[0])
+    total = 0.0
+    for t in range(rows.shape[0]):
+        i = rows[t]
+        if _lead(X, i, y[i], W, b, scores)[0] > 0.0:
+            total += weight[i]
+    return total
+
+
+@compiled
 def compute_scores(X: Any, W: Any, b: Any, out: Any) -> None:
     """Do out[i] = Wᵀxᵢ + b in float64, whatever the type of X, without copying it."""
     for i in range(out.shape[0]):

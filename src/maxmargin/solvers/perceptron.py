@@ -16,11 +16,13 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import loops
+from maxmargin import clock, loops
 from maxmargin._typing import Floats, Ints
+from maxmargin.data.blocks import Block, Blocks, join
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.loops.records import Rule, Updates
+from maxmargin.problems.blocked import joined
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.row_cache import RowCache
 from maxmargin.threads import share_work, usual_threads
@@ -88,7 +90,35 @@ def length(vector: Floats) -> float:
         return float(np.sqrt(np.square(vector).sum()))
 
 
-class LinearLearner:
+class LinearVisitor:
+    """A perceptron at work: what does not depend on where the rows are."""
+
+    def __init__(self, state: LinearState, rule: Rule) -> None:
+        self.state, self.rule = state, rule
+        self.began = state.vector()
+        self.start_norm = math.hypot(*map(length, self.began))
+        state.counters[3] = 0.0
+
+    @property
+    def counts(self) -> Counts:
+        """Visits, mistakes and updates so far."""
+        return Counts(*self.state.counters[:3].tolist())
+
+    def snapshot(self) -> tuple[Floats, Floats]:
+        """Return a copy of (w, b)."""
+        return self.state.vector()
+
+    def restore(self, snapshot: tuple[Floats, Floats]) -> None:
+        """Go back to a snapshot."""
+        self.state.weights, self.state.intercept = snapshot
+
+    def change(self, snapshot: tuple[Floats, Floats]) -> tuple[float, float]:
+        """Return ‖w − w'‖ for an earlier w', and ‖w‖."""
+        w = self.state.weights
+        return length(w - snapshot[0]), length(w)
+
+
+class LinearLearner(LinearVisitor):
     """A perceptron at work on given rows."""
 
     def __init__(
@@ -102,22 +132,13 @@ class LinearLearner:
     ) -> None:
         # ``check_radius`` raises an error if max ‖x‖² is too large or not finite. Rows are measured
         # as they are visited for the first time: a pass of its own takes as long as an epoch.
-        self.state = state
-        self.rule = rule
+        super().__init__(state, rule)
         self.X = X
-        self.began = state.vector()
-        self.start_norm = math.hypot(*map(length, self.began))
         self._rows, self._labels, self._weight = loops.rows.rows(X), labels, weight
         self._check_radius = check_radius
         self._radius = np.zeros(1)  # squared; empty once it is known
-        state.counters[3] = 0.0
         self._full_logs: list[Updates] = []
         self._log, self._used = Updates.empty(1024 if rule.logged else 0), np.zeros(1, np.int64)
-
-    @property
-    def counts(self) -> Counts:
-        """Visits, mistakes and updates so far."""
-        return Counts(*self.state.counters[:3].tolist())
 
     def visit(self, order: Ints) -> Iterator[bool]:
         """Visit rows in the given order; yield now and then whether all were visited."""
@@ -193,18 +214,144 @@ class LinearLearner:
         """Return f on these rows."""
         return self.scores(self.state.weights, self.state.intercept)
 
-    def snapshot(self) -> tuple[Floats, Floats]:
-        """Return a copy of (w, b)."""
-        return self.state.vector()
+    def rows_at(self, rows: Ints) -> Any:
+        """Return some of the rows."""
+        return self.X[rows]
 
-    def restore(self, snapshot: tuple[Floats, Floats]) -> None:
-        """Go back to a snapshot."""
-        self.state.weights, self.state.intercept = snapshot
 
-    def change(self, snapshot: tuple[Floats, Floats]) -> tuple[float, float]:
-        """Return ‖w − w'‖ for an earlier w', and ‖w‖."""
-        w = self.state.weights
-        return length(w - snapshot[0]), length(w)
+# ------------------------------------------------------------------- rows in blocks
+
+
+class Travelling(NamedTuple):
+    """What a perceptron takes along from leaf to leaf."""
+
+    weights: Floats
+    intercept: Floats
+    lag: Floats
+    lag_intercept: Floats
+    counters: Floats
+    updates: list[Updates]  # of this epoch; rows are numbered among all rows
+
+
+class BlockLearner(LinearVisitor):
+    """A perceptron at work on rows in blocks, in their order: one leaf after the other.
+
+    The updates are those of the same rows in memory, to the last bit. Rows whose weight, times the
+    factor of their class, is 0 are absent.
+    """
+
+    def __init__(self, state: LinearState, rule: Rule, blocks: Blocks, factors: Floats) -> None:
+        super().__init__(state, rule)
+        self.blocks, self.factors = blocks, factors
+        [self.n] = blocks.map(_count_present, factors, reads_rows=False)
+        self._logs: list[Updates] = []
+
+    def visit(self, order: Any = None) -> Iterator[bool]:
+        """Visit all rows in their order; yield whether time was enough for that."""
+        del order
+        while True:
+            state, new = self.state, list[Updates]()
+            told = Travelling(
+                state.weights, state.intercept, state.lag, state.lag_intercept, state.counters, new
+            )
+            try:
+                told = self.blocks.fold(_visit_leaf, told, self.rule, self.factors)
+            except (clock.OutOfTimeError, KeyboardInterrupt) as ended:
+                self._logs += new  # rows on disk change the state in place: what is done is kept
+                if isinstance(ended, KeyboardInterrupt):
+                    raise
+                yield False
+                continue
+            state.weights, state.intercept, state.lag, state.lag_intercept, state.counters = told[
+                :5
+            ]
+            self._logs += told.updates
+            yield True
+            return
+
+    def updates(self) -> Updates:
+        """Return the updates logged on these rows."""
+        return Updates.joined(self._logs)
+
+    def rows_at(self, rows: Ints) -> Any:
+        """Return some of the rows, which are ascending."""
+        found = self.blocks.map(_take_rows, np.asarray(rows), merge=join)
+        return joined(found) if found else np.zeros((0, self.blocks.d))
+
+    def smallest_leads(self, vectors: list[tuple[Floats, Floats]]) -> list[float]:
+        """Return the least y f, or lead of a row's class, for each of some weight vectors.
+
+        The largest ‖x‖² is then known too.
+        """
+        found = self.blocks.map(_find_leads, vectors, self.factors, merge=_extremes)
+        self.squared_radius = float(found[0])
+        return [float(each) for each in found[1:]]
+
+    def accuracy(self) -> float:
+        """Return the share of the rows, by weight, that the weights have right."""
+        vector = self.state.weights, self.state.intercept
+        right, total = self.blocks.map(_weigh_right, vector, self.factors)
+        return float(right / total)
+
+
+_ROWS_A_CALL = 1 << 14
+_LOGGED_AT_ONCE = 1 << 12
+
+
+def _present(block: Block, factors: Floats) -> tuple[Ints, Floats, Ints]:
+    """Return the labels and weights of a block, which are of use in a leaf, and its rows there."""
+    begin, end = block.begin, block.end
+    labels, weight = np.asarray(block["labels"]), np.asarray(block["weight"])
+    if (factors != 1.0).any():
+        weighed = np.zeros(end)
+        weighed[begin:] = weight[begin:end] * factors[labels[begin:end]]
+        weight = weighed
+    return labels, weight, begin + np.flatnonzero(weight[begin:end] > 0)
+
+
+def _count_present(block: Block, factors: Floats) -> tuple[int]:
+    return (len(_present(block, factors)[2]),)
+
+
+def _visit_leaf(block: Block, told: Travelling, rule: Rule, factors: Floats) -> Travelling:
+    labels, weight, order = _present(block, factors)
+    done, known = 0, np.zeros(0)  # the largest ‖x‖² was looked at before
+    log = Updates.empty(_LOGGED_AT_ONCE if rule.logged else 0)
+    while done < len(order):
+        used = np.zeros(1, np.int64)
+        done += loops.perceptron.visit(
+            block.rows, labels, weight, order[done : done + _ROWS_A_CALL], rule, *told[:5],
+            log, used, known,
+        )  # fmt: skip
+        if used[0]:
+            made = log.first(int(used[0]))
+            told.updates.append(made._replace(row=made.row - block.begin + block.first))
+    return told
+
+
+def _take_rows(block: Block, rows: Ints) -> list[Any]:
+    begin, end = np.searchsorted(rows, [block.first, block.first + block.end - block.begin])
+    return [block.X[rows[begin:end] - block.first + block.begin]] if begin < end else []
+
+
+def _find_leads(block: Block, vectors: list[tuple[Floats, Floats]], factors: Floats) -> list[float]:
+    labels, _, rows = _present(block, factors)
+    squares = np.empty(block.end - block.begin)
+    loops.dual_cd.squared_norms(block.rows, block.begin, squares)
+    leads = [loops.perceptron.smallest_lead(block.rows, labels, rows, *each) for each in vectors]
+    return [float(squares[rows - block.begin].max(initial=0.0)), *leads]
+
+
+def _extremes(one: list[float], other: list[float]) -> list[float]:
+    return [max(one[0], other[0]), *map(min, one[1:], other[1:])]
+
+
+def _weigh_right(
+    block: Block, vector: tuple[Floats, Floats], factors: Floats
+) -> tuple[float, float]:
+    labels, weight, rows = _present(block, factors)
+    right = loops.perceptron.weigh_right(block.rows, labels, weight, rows, *vector)
+    return right, float(weight[rows].sum())
 
 
 # ------------------------------------------------------------------- dual form
@@ -329,7 +476,7 @@ class KernelLearner:
 
 # ------------------------------------------------------------------- epochs
 
-Learner = LinearLearner | KernelLearner
+Learner = LinearLearner | BlockLearner | KernelLearner
 
 
 @dataclass(frozen=True)
@@ -357,7 +504,7 @@ class Visitor(Protocol):
         ...
 
 
-def run_epochs(learner: Visitor, rows: Ints, rng: np.random.Generator | None) -> Iterator[Epoch]:
+def run_epochs(learner: Visitor, rows: Any, rng: np.random.Generator | None) -> Iterator[Epoch]:
     """Visit the rows over and over, with ``rng`` in a new random order each time."""
     while True:
         before = learner.counts

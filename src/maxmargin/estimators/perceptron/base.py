@@ -12,7 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin import clock
 from maxmargin._typing import Floats, Ints
+from maxmargin.data.row_source import RowSource
+from maxmargin.estimators.linear.blocked import Opened, as_source, by_parts, is_source
 from maxmargin.estimators.reductions import ScoresOnly, best_classes
 from maxmargin.geometry.bounds import leads, update_bound
 from maxmargin.geometry.criterion import criterion_of_margins
@@ -22,6 +25,7 @@ from maxmargin.problems.problem import Run, Status
 from maxmargin.separability.decide import lifted_separator
 from maxmargin.solve import Callback, drive
 from maxmargin.solvers.perceptron import (
+    BlockLearner,
     Epoch,
     Learner,
     LinearLearner,
@@ -30,6 +34,7 @@ from maxmargin.solvers.perceptron import (
     run_epochs,
 )
 from maxmargin.validation.data import (
+    check_class_weights,
     check_classes,
     check_labels,
     check_rows,
@@ -174,16 +179,20 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     _stable = False  # whether the model is good even if mistakes never cease
     _auto_visits = 1e7  # visits that max_epochs="auto" allows
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X with labels y.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or source
             Rows; float32 stays float32, CSR stays sparse. A kernel perceptron also takes an (n, n)
-            Gram matrix with ``kernel="precomputed"``, or any objects its kernel understands.
+            Gram matrix with ``kernel="precomputed"``, or any objects its kernel understands. All
+            others take what ``mm.data.open`` returns, and collections of Dask: these rows are read
+            block by block, or visited on the workers of a cluster one after the other, always in
+            their order (whatever ``shuffle`` says), and the weights are those of the same rows in
+            memory with ``shuffle=False``. ``mistake_bound_`` is then that of the vectors found.
         y : array-like of shape (n_samples,)
-            Labels of any kind; two or more classes.
+            Labels of any kind; two or more classes. A source has its own.
         sample_weight : array-like of shape (n_samples,), optional
             How many times each row is visited at its turn (a fraction is a shorter last step).
 
@@ -193,6 +202,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         """
         self._check_parameters()
         self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
+        if is_source(X):
+            return self._fit_source(as_source(X, y, sample_weight))
         X = self._check_training_input(X, reset=True)
         y = check_labels(y, X.shape[0])
         self.classes_ = check_classes(self, y)
@@ -214,7 +225,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             _Judged.among(validation, labels, weight),
             lambda: self._scores_of(learner, validation),
         )
-        run = self._run(learner, rows, watch, rng)
+        run = self._run(learner, rows, watch, rng if self.shuffle else None)
         if self.keep == "best":
             watch.fill_pocket()  # the run may have ended within an epoch
             learner.restore(watch.pocket)
@@ -224,7 +235,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             made = watch.epochs
             epochs = Trace([e.mistakes for e in made], [e.updates for e in made], watch.criterion)
             self.trace_ = self._trace(learner, kept, epochs)
-        self._prove(learner, labels, rows)
+        self._prove(learner, self._evidence(learner, labels, rows))
         self._report(run, learner)
         if run.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
@@ -316,6 +327,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         Scores are neither distances nor probabilities; ``mm.geometry`` has distances.
         """
         check_is_fitted(self)
+        if is_source(X):
+            return np.asarray(by_parts(as_source(X, None), self.decision_function))
         scores: Floats = self._scores(self._check_input(X, reset=False))
         if len(self.classes_) == 2:
             return scores.ravel()
@@ -375,7 +388,16 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             self._logged or bool(self.trace),
         )
 
-    def _run(self, learner: Learner, rows: Ints, watch: "_Watch", rng: np.random.Generator) -> Run:
+    def _fit_source(self, source: RowSource) -> Self:
+        """Learn from rows in blocks."""
+        raise ValueError(
+            f"{type(self).__name__} needs all rows in memory, but these are read in blocks: fit it "
+            "to arrays, or mm.Perceptron to source.mapped(...) with a feature map."
+        )
+
+    def _run(
+        self, learner: Learner, rows: Any, watch: "_Watch", rng: np.random.Generator | None
+    ) -> Run:
         """Let the learner make epochs over the rows until the watch or a limit ends the run."""
         at_max_iter = Status.EPOCHS if self._stable or self.stop == "epochs" else Status.MAX_EPOCHS
         max_epochs = self.max_epochs
@@ -384,7 +406,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         if self.stop == "one_pass":
             at_max_iter, max_epochs = Status.ONE_PASS, 1
         return drive(
-            run_epochs(learner, rows, rng if self.shuffle else None),
+            run_epochs(learner, rows, rng),
             rules=[watch],
             max_iter=int(max_epochs),
             at_max_iter=at_max_iter,
@@ -393,9 +415,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             verbose=bool(self.verbose),
         )
 
-    def _prove(self, learner: Any, labels: Ints, rows: Ints) -> None:
+    def _prove(self, learner: Any, evidence: list[Evidence]) -> None:
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
-        evidence: list[Evidence] = self._evidence(learner, labels, rows)
         model = evidence[0]
         self.margin_ = model.smallest / model.norm if model.norm > 0 else np.nan
         vectors_moved = min(2, len(self.intercept_))
@@ -491,7 +512,7 @@ class _Watch:
     def __call__(self, epoch: Epoch) -> Status | None:
         """Return why the run ends here, or None."""
         self.epochs.append(epoch)
-        if self._model.trace:
+        if self._model.trace and not isinstance(self._learner, BlockLearner):
             scores = self._learner.training_scores()[self._training.rows]
             self.criterion.append(self._training.criterion(scores))
         self.fill_pocket()
@@ -508,7 +529,11 @@ class _Watch:
         """Keep the weights with ``keep="best"`` if they are better than those kept."""
         if self._model.keep != "best":
             return
-        score = self._validation.accuracy(self._learner.training_scores()[self._validation.rows])
+        if isinstance(self._learner, BlockLearner):
+            score = self._learner.accuracy()
+        else:
+            scores = self._learner.training_scores()
+            score = self._validation.accuracy(scores[self._validation.rows])
         if score > self._pocket_score:
             self._pocket_score, self.pocket = score, self._learner.snapshot()
 
@@ -589,8 +614,11 @@ class LinearPerceptron(MistakeDriven):
     def _begin(
         self, X: Any, labels: Ints, weight: Floats, rng: np.random.Generator
     ) -> LinearLearner:
+        return self._learner(self._first_state(X.shape[1], rng), X, labels, weight)
+
+    def _first_state(self, d: int, rng: np.random.Generator) -> LinearState:
         n_classes = len(self.classes_)
-        shape = (X.shape[1],) if n_classes == 2 else (X.shape[1], n_classes)
+        shape = (d,) if n_classes == 2 else (d, n_classes)
         if self.warm_start and hasattr(self, "_state"):
             start = self._state.vector()
             if start[0].shape != shape:
@@ -604,7 +632,46 @@ class LinearPerceptron(MistakeDriven):
             start = np.zeros(shape), np.zeros(shape[1:] or 1)
         else:
             start = rng.random(shape), rng.random(shape[1:] or 1) * self.fit_intercept
-        return self._learner(LinearState(*start, averaged=self._averaged), X, labels, weight)
+        return LinearState(*start, averaged=self._averaged)
+
+    def _fit_source(self, source: RowSource) -> Self:
+        for name, asked in (("stop", self.stop == "held_out"), ("trace", self.trace)):
+            if asked:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs all rows in memory, but these are read "
+                    "in blocks: leave it out, or fit to arrays."
+                )
+        opened = Opened.of(source, targets=False, threads=None)
+        opened.check(self, reset=True)
+        self.classes_ = opened.survey.classes
+        factors, left = check_class_weights(self, self.classes_, opened.survey.weights)
+        state = self._first_state(opened.survey.d, generator(self.random_state))
+        learner = BlockLearner(state, self._rule(), opened.blocks, factors)
+        nobody = _Judged(np.arange(0), np.arange(0), np.zeros(0))
+        watch = _Watch(self, learner, nobody, nobody, lambda: np.zeros(0))
+        with clock.limited(self.max_time):
+            run = self._run(learner, range(learner.n), watch, None)
+        if self.keep == "best":
+            learner.restore(watch.pocket)
+        self._seen = np.isin(np.arange(len(factors)), left)
+        self._adopt(learner, np.arange(0), resumed=False)
+        self.margin_, self.mistake_bound_ = np.nan, np.inf
+        if run.status not in (Status.MAX_TIME, Status.INTERRUPTED):  # another pass takes time
+            self._prove(learner, self._evidence_in_blocks(learner))
+        self._report(run, learner)
+        if run.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(self.stop_reason_)
+        return self
+
+    def _evidence_in_blocks(self, learner: BlockLearner) -> list[Evidence]:
+        vectors = [self._model(learner.state)]
+        if self._averaged:
+            vectors.append(learner.state.vector())
+        leads = learner.smallest_leads(vectors)
+        return [
+            Evidence(lead, *map(length, vector))
+            for lead, vector in zip(leads, vectors, strict=True)
+        ]
 
     def _resume(self, X: Any, labels: Ints, weight: Floats) -> LinearLearner:
         state: LinearState = deepcopy(self._state)  # if this chunk fails, nothing is lost
@@ -642,7 +709,7 @@ class LinearPerceptron(MistakeDriven):
     def _scores_of(self, learner: LinearLearner, rows: Ints) -> Floats:
         return learner.scores(*self._model(learner.state))[rows]
 
-    def _adopt(self, learner: LinearLearner, _rows: Ints, resumed: bool) -> None:
+    def _adopt(self, learner: LinearLearner | BlockLearner, _rows: Ints, resumed: bool) -> None:
         weights, intercept = self._model(learner.state)
         if not (np.isfinite(weights).all() and np.isfinite(intercept).all()):
             raise ValueError(f"The weights overflow with eta={self.eta}: choose a smaller one.")

@@ -34,7 +34,8 @@ class Perceptron(LinearPerceptron):
         Epochs allowed; running out of them while making mistakes is a ConvergenceWarning. "auto"
         is ten million visits altogether, but at least 10 epochs and at most 1000.
     shuffle : bool, default=True
-        Visit rows in a new random order each epoch, otherwise in the order given.
+        Visit rows in a new random order each epoch, otherwise in the order given. Rows of a source
+        are visited in their order.
     keep : {"last", "best"}, default="last"
         "best" is the pocket: of the weights at the start and after each epoch, keep those with
         the best training accuracy (held-out accuracy with ``stop="held_out"``).
@@ -168,7 +169,8 @@ class AveragedPerceptron(LinearPerceptron):
         Epochs allowed. "auto" is a million visits altogether, but at least 10 epochs and at most
         1000.
     shuffle : bool, default=True
-        Visit rows in a new random order each epoch, otherwise in the order given.
+        Visit rows in a new random order each epoch, otherwise in the order given. Rows of a source
+        are visited in their order.
     class_weight : dict, "balanced" or None, default=None
         Multiplies sample_weight, by class.
     change_tol : float, default=1e-3

@@ -10,7 +10,7 @@ from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.loops.records import Updates
-from maxmargin.solvers.perceptron import LinearLearner
+from maxmargin.solvers.perceptron import BlockLearner, LinearLearner
 from maxmargin.validation.data import stacked
 
 _PRODUCTS = 2**22  # of a block of rows with all rows updated on: 32 MB
@@ -27,13 +27,13 @@ class Votes:
     lift: float  # 1 with an intercept, 0 without
 
     @classmethod
-    def from_learner(cls, learner: LinearLearner) -> Self:
+    def from_learner(cls, learner: LinearLearner | BlockLearner) -> Self:
         """Return the votes of a learner on the rows it has."""
         updates = learner.updates()
         distinct, slot = np.unique(updates.row, return_inverse=True)
         return cls(
             learner.began,
-            learner.X[distinct].astype(np.float64),
+            learner.rows_at(distinct).astype(np.float64),
             updates._replace(row=slot),
             learner.counts.visits,
             float(learner.rule.fit_intercept),
@@ -113,7 +113,8 @@ class VotedPerceptron(LinearPerceptron):
         Epochs allowed. "auto" is a million visits altogether, but at least 10 epochs and at most
         1000. Prediction takes time in proportion to ``updates_``.
     shuffle : bool, default=True
-        Visit rows in a new random order each epoch, otherwise in the order given.
+        Visit rows in a new random order each epoch, otherwise in the order given. Rows of a source
+        are visited in their order.
     class_weight : dict, "balanced" or None, default=None
         Multiplies sample_weight, by class.
     change_tol : float, default=1e-3
@@ -172,7 +173,7 @@ class VotedPerceptron(LinearPerceptron):
     def _scores_of(self, learner: LinearLearner, rows: Ints) -> Floats:
         return Votes.from_learner(learner).shares(learner.X[rows])
 
-    def _adopt(self, learner: LinearLearner, rows: Ints, resumed: bool) -> None:
+    def _adopt(self, learner: LinearLearner | BlockLearner, rows: Ints, resumed: bool) -> None:
         super()._adopt(learner, rows, resumed)
         votes = Votes.from_learner(learner)
         self._votes = [*self._votes, votes] if resumed else [votes]
