@@ -349,7 +349,7 @@ def test_a_fit_goes_on_from_its_checkpoint_to_the_same_bits(
         mm.SVC(C=10.0, callback=die).fit(source)
     assert (tmp_path / "problem-0" / "working-set.npz").exists()
     model = mm.SVC(C=10.0).fit(source)
-    assert model.n_iter_[0] == in_blocks.n_iter_[0] - 2
+    np.testing.assert_array_equal(model.n_iter_, in_blocks.n_iter_)
     np.testing.assert_array_equal(model.dual_coef_, in_blocks.dual_coef_)
     assert model.certificate_ == in_blocks.certificate_
     assert not list(tmp_path.iterdir())
@@ -372,9 +372,8 @@ def test_checkpoints_of_other_fits_are_not_used(rows: tuple[Any, Any], tmp_path:
     file.unlink()
     with pytest.raises(KilledError):
         mm.SVC(C=10.0, gamma=0.5, callback=die).fit(source)
-    other = mm.SVC(C=3.0, gamma=0.5).fit(source)
-    alone = mm.SVC(C=3.0, gamma=0.5).fit(source.with_options(checkpoint=None))
-    np.testing.assert_array_equal(other.dual_coef_, alone.dual_coef_)
+    with pytest.raises(ValueError, match="holds a fit that was not finished"):
+        mm.SVC(C=3.0, gamma=0.5).fit(source)
 
 
 # ------------------------------------------------------------------- feature maps

@@ -30,7 +30,7 @@ from maxmargin.data.blocks import Block
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.blocked import Checkpoint, joined, take_rows
+from maxmargin.problems.blocked import joined, take_rows
 from maxmargin.problems.blocked_kernel import (
     BlockedKernelProblem,
     SupportDuals,
@@ -237,9 +237,11 @@ class BlockedDecomposition:
     def iterates(self, problem: BlockedKernelProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each round, and unfinished ones while one is being made."""
         fit = _Fit(self, problem, start)
+        yield from fit.repeated()
         while True:
             yield from fit.solve()
             found = fit.update()
+            fit.seen.append((fit.best.primal, fit.best.dual))
             yield fit.best
             if not fit.go_on(found):
                 break
@@ -258,6 +260,7 @@ class _Fit:
         rows, beta = start.beta if started else self._sample()
         self.target = method.below * method.wanted if started else method.sample_gap
         self.closer, self.b = 1.0, 0.0
+        self.seen: list[tuple[float, float]] = []  # bounds after each round
         self.best = Iterate(np.inf, -np.inf, np.zeros(0), 0.0, SupportDuals(rows[:0], beta[:0]))
         if (saved := self._saved()) is not None:
             rows, beta = saved["rows"], saved["beta"]
@@ -325,7 +328,9 @@ class _Fit:
         if at is None:
             return
         state = {
-            "digest": np.array(self._digest(at)),
+            "digest": np.array(at.digest),
+            "method": np.array(repr(self.method)),
+            "seen": np.array(self.seen),
             "rows": self.working.rows,
             "beta": self.working.beta,
             "numbers": np.array([getattr(self, name) for name in self._NUMBERS]),
@@ -341,11 +346,8 @@ class _Fit:
 
         write_atomically(at.folder / _FILE, write)
 
-    def _digest(self, at: Checkpoint) -> str:
-        return f"{at.digest} {self.method!r} {self.problem.kernel!r}"
-
     def _saved(self) -> dict[str, Any] | None:
-        """Return what a fit of the same problem wrote last."""
+        """Return what this method wrote last in a fit of the same problem."""
         at = self.problem.checkpoint
         if at is None or not (at.folder / _FILE).exists():
             return None
@@ -357,7 +359,13 @@ class _Fit:
                 f"{at.folder / _FILE}: this checkpoint cannot be read ({wrong}): remove it, or "
                 "choose another folder"
             ) from wrong
-        return found if str(found["digest"]) == self._digest(at) else None
+        if str(found["digest"]) != at.digest:
+            raise ValueError(
+                f"checkpoint={str(at.folder.parent)!r} holds a fit that was not finished, to other "
+                "rows or with other parameters: name another folder, or remove this one if that "
+                "fit need not go on."
+            )
+        return found if str(found["method"]) == repr(self.method) else None
 
     def _set(self, saved: dict[str, Any]) -> None:
         for name, value in zip(self._NUMBERS, saved["numbers"].tolist(), strict=True):
@@ -365,6 +373,11 @@ class _Fit:
         primal, dual, b = saved["best"].tolist()
         duals = SupportDuals(saved["best_rows"], saved["best_beta"])
         self.best = Iterate(primal, dual, duals.values, b, duals)
+        self.seen = [(primal, dual) for primal, dual in saved["seen"].tolist()]
+
+    def repeated(self) -> Iterator[Iterate]:
+        """Yield what the driver saw before the process was killed, so that it counts the same."""
+        return (replace(self.best, primal=primal, dual=dual) for primal, dual in list(self.seen))
 
 
 _FILE = "working-set.npz"

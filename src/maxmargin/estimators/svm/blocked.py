@@ -162,7 +162,8 @@ class FitsBlocks(HingeMultipliers, KernelClassifier):
         for number, pair in enumerate(pairs):
             rule = HingeRule(float(self.C), "hinge", tuple(factors.tolist()), *pair)
             blocks = opened.blocks.with_loss(rule)
-            checkpoint = opened.checkpoint_of(number, f"{rule!r} {intercept} {self.tol!r}")
+            told = f"{rule!r} {intercept} {self.tol!r} {self.kernel_!r}"
+            checkpoint = opened.checkpoint_of(number, told)
             found.append(
                 BlockedKernelProblem(
                     blocks, self.kernel_, intercept, share, values, threads, checkpoint
