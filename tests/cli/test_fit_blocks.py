@@ -1,5 +1,6 @@
 """``maxmargin fit`` and its neighbours on several files, and on files larger than ``--memory``."""
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 import maxmargin as mm
 from maxmargin.cli import main
+from maxmargin.progress import Bar, counted_reading, describe_reading
 from tests.cli.conftest import Run
 
 RunJson = Callable[..., Any]
@@ -130,6 +132,16 @@ def test_a_checkpoint_is_removed_at_the_end(run_json: RunJson, parts: list[str])
     assert not list(Path("kept").rglob("*.*"))
 
 
+def test_more_rows_than_memory_with_a_checkpoint(run_json: RunJson, tmp_path: Path) -> None:
+    many = np.tile(X, (40, 1)) + RNG.normal(0, 0.01, (120_000, 3))
+    write_parquet(tmp_path / "many.parquet", many, np.tile(WORDS, 40))
+    words = ["fit", "many.parquet", "--label", "y", "--checkpoint", "kept", "--tol", "0.01"]
+    found = run_json(*words, "--memory", "5MB")
+    assert found["certificate"]["holds"]
+    assert found["bytes_read"] >= many.nbytes
+    assert not list(Path("kept").rglob("*.*"))
+
+
 def test_ctrl_c_saves_what_was_reached(
     run: Run, parts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +166,20 @@ def test_columns_may_stand_in_another_order_later(run: Run, parts: list[str]) ->
     run("fit", *parts, "-o", "m.mmg")
     Path("new.csv").write_text("c,b,a\n0,5,3\n0,5,-3\n")
     assert run("predict", "m.mmg", "new.csv").stdout == "yes\nno\n"
+
+
+def test_lines_and_bars_say_how_much_was_read(capsys: pytest.CaptureFixture[str]) -> None:
+    with counted_reading() as readers:
+        mm.LinearSVC(verbose=1).fit(mm.data.open(X, WORDS, rows=500))
+        lines = capsys.readouterr().out.splitlines()
+        assert all(" pass" in line and line.endswith(" read") for line in lines)
+        assert Bar("Solving").describe().endswith(describe_reading())
+        assert f"{readers[0].passes} passes, " in describe_reading()
+    del readers
+    gc.collect()
+    assert describe_reading() == ""  # the rows are not there any more
+    mm.LinearSVC(verbose=1).fit(X[:100], WORDS[:100])
+    assert "read" not in capsys.readouterr().out
 
 
 # What is refused.

@@ -774,6 +774,7 @@ class _Spool:
         each = self.survey.dtype.itemsize + 8 * self.survey.sparse
         needed = self.survey.size * each + 8 * self.survey.n * self.survey.sparse
         where = self.folder or Path(tempfile.gettempdir())
+        where.mkdir(parents=True, exist_ok=True)  # a checkpoint may be the first one
         if shutil.disk_usage(where).free < _SPARE_DISK * needed:
             return False
         self.file = tempfile.TemporaryFile(buffering=0, dir=self.folder)  # noqa: SIM115
