@@ -387,10 +387,10 @@ class _BlockDescent:
         return Iterate(self.primal, self.dual, self.best_w, self.best_b, duals)
 
     def point(self) -> Point:
-        """Return where the method stands; its duals are not changed by those who go on."""
+        """Return where the method stands; those who go on change neither its duals nor the best."""
         blocks = self.passes.blocks
         duals = blocks.vector("beta")
-        blocks.renew("beta", "diagonal")
+        blocks.renew("beta", "best_beta", "diagonal")
         return Point(self.w, self.b, duals)
 
     @property

@@ -463,6 +463,7 @@ class _NewtonState:
         self.width = 0.0 if self.smooth else width  # what is smooth need not be smoothed
         self.primal, self.dual = np.inf, -np.inf
         self.best_w, self.best_b = self.w, self.b
+        passes.blocks.renew("best_beta")  # of a run before this one, which may be the start
         passes.fill("best_beta", no_duals)
         self.converged = False
         self._check_optimality()
