@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import maxmargin as mm
 from maxmargin import clock, data
 from maxmargin.atomic_write import write_atomically
 from maxmargin.data import on_disk
@@ -355,6 +356,21 @@ def test_rows_that_do_not_fit_are_read_in_every_pass() -> None:
     for times in (1, 2, 3):
         rows.map(extent, merge=join)
         assert rows.bytes_read == times * N * (8 * D + 8 + 8)
+
+
+@pytest.mark.parametrize("kind", ["array", "npy"])
+@pytest.mark.parametrize("memory", [SMALL, None])
+def test_labels_are_known_in_the_first_pass(kind: str, memory: Any, tmp_path: Path) -> None:
+    X, y = rows_of("float64"), labels_of()
+    given: Any = (X, y)
+    if kind == "npy":
+        given = (tmp_path / "X.npy", tmp_path / "y.npy")
+        np.save(given[0], X)
+        np.save(given[1], y)
+    source = mm.data.open(*given, memory=memory, rows=1700)
+    w = np.random.default_rng(3).standard_normal(3 * D)
+    found = RowsOnDisk(source, survey(source)).map(score, w, writes=("scores",))
+    assert found[2] == np.searchsorted([-3, 2, 9], y).sum()
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "csr"])
