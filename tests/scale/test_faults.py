@@ -337,18 +337,23 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-@pytest.mark.parametrize("what", ["C", "rows", "loss", "intercept"])
+OTHERS: dict[str, dict[str, Any]] = {
+    "rows": {},
+    "C": {"C": 0.7},
+    "loss": {"loss": "squared_hinge"},
+    "intercept": {"intercept": "penalized"},
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
 def test_what_another_fit_saved_is_refused_and_kept(
     tmp_path: Path, expected: Any, what: str
 ) -> None:
     kept = tmp_path / "kept"
     begin(kept)
     before = contents(kept)
-    changes = {"C": {"C": 0.7}, "loss": {"loss": "squared_hinge"}, "rows": {}}.get(
-        what, {"intercept": "penalized"}
-    )
     with pytest.raises(ValueError, match=r"kept.*not finished.*name another folder"):
-        machine(**changes).fit(opened(kept, seed=int(what == "rows")))
+        machine(**OTHERS[what]).fit(opened(kept, seed=int(what == "rows")))
     assert contents(kept) == before
     assert_same_bits(machine().fit(opened(kept)), expected)
     assert not contents(kept)

@@ -588,7 +588,9 @@ def load_parts(source: Any, client: Any, *, timeout: float | None = None) -> lis
 def _load_parts(source: Any, cluster: _Cluster) -> list[Any]:
     count = len(source)
     if not _made_by_dask(source):
-        known, name = _known_to_workers(source, cluster), f"mm-part-{source.fingerprint()}"
+        # Not by the fingerprint, of which chunks and iterables know the first part alone: rows of
+        # another source would be taken for these as long as they are there.
+        known, name = _known_to_workers(source, cluster), f"mm-part-{_token()}"
         return cluster.map_in_places(name, _read, [known] * count, list(range(count)))
     return cluster.compute([source.delayed(part) for part in range(count)])
 

@@ -183,7 +183,7 @@ class LinearMachine(Machine):
         budget = Budget(self.max_time and self._time_to_solve(), began)
         results = solve_all(problems, starts, solver_settings(self), budget)
         self._adopt_blocks(opened, problems, results)
-        remove_checkpoints(problems)
+        remove_checkpoints(problems, results)
         self._report(opened, results)
         return self
 

@@ -5,7 +5,7 @@ import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from maxmargin.data.opening import open as open_rows
 from maxmargin.data.row_source import RowSource
 from maxmargin.data.survey import Survey, survey
 from maxmargin.problems.blocked import BlockedProblem, Checkpoint, LossRule
-from maxmargin.problems.problem import Intercept, Point
+from maxmargin.problems.problem import Intercept, Point, Status
 from maxmargin.progress import note_reader, progress
 from maxmargin.solve import Result, describe_scales
 from maxmargin.validation.data import LARGEST_PRODUCT, name_overflow
@@ -140,8 +140,16 @@ class Opened:
         options = self.source.options
         if options.checkpoint is None:
             return None
-        digest = f"{self.source.fingerprint()} {told}"
+        digest = f"{self.source.fingerprint()} {self._facts()} {told}"
         return Checkpoint(options.checkpoint / f"problem-{number}", options.every, digest)
+
+    def _facts(self) -> str:
+        """Return what is known of all rows, however they are cut: sources may know the first."""
+        found = self.survey
+        facts = found.n, found.size, found.columns.largest_value, found.columns.largest_column
+        if found.labels is not None:
+            return repr((*facts, found.counts.tolist(), found.classes.tolist()))
+        return repr((*facts, None if found.targets is None else found.targets[:3]))
 
     def describe_scales(self) -> str:
         """Return a clause on columns of very different size, or nothing."""
@@ -210,8 +218,13 @@ def put_duals(problem: BlockedProblem, point: Point) -> Point:
     return replace(point, beta=problem.blocks.vector("known"))
 
 
-def remove_checkpoints(problems: list[Any]) -> None:
-    """Remove what was kept in case that the fit had to go on from there."""
+_UNFINISHED = (Status.MAX_ITER, Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
+
+
+def remove_checkpoints(problems: list[Any], results: Sequence[Result] = ()) -> None:
+    """Remove what was kept in case that the fit had to go on from there, unless it still may."""
+    if any(result.status in _UNFINISHED for result in results):
+        return
     for problem in problems:
         if problem.checkpoint is not None:
             shutil.rmtree(problem.checkpoint.folder, ignore_errors=True)
