@@ -190,7 +190,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             others take what ``mm.data.open`` returns, and collections of Dask: these rows are read
             block by block, or visited on the workers of a cluster one after the other, always in
             their order (whatever ``shuffle`` says), and the weights are those of the same rows in
-            memory with ``shuffle=False``. ``mistake_bound_`` is then that of the vectors found.
+            memory with ``shuffle=False``. ``mistake_bound_`` is then that of the vectors found. A
+            ``checkpoint`` of the source is not used: a fit that was killed begins again.
         y : array-like of shape (n_samples,)
             Labels of any kind; two or more classes. A source has its own.
         sample_weight : array-like of shape (n_samples,), optional
