@@ -11,6 +11,7 @@ memory, they are kept after the first pass.
 """
 
 import copy
+import ctypes
 import json
 import mmap
 import os
@@ -23,6 +24,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -152,6 +154,8 @@ class RowsOnDisk:
             for runs in batches:
                 todo = deque((run, leaf) for run in runs for leaf in run.leaves)
                 share_work(one, todo, min(threads, len(todo)))
+        if reads_rows and not self.keeps_rows:
+            _give_back_memory()
         return tree.result()
 
     def fold(self, step: Step, state: Any, *args: Any, writes: tuple[str, ...] = ()) -> Any:
@@ -722,6 +726,21 @@ def _largest_run(sizes: list[int], memory: int) -> tuple[int, int]:
             break
         run, largest = 2 * run, wider
     return run, largest
+
+
+def _give_back_memory() -> None:
+    """Let the system have what was freed; else the C library keeps about as much again."""
+    trim = _find_trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _find_trim() -> Any:
+    try:
+        return ctypes.CDLL(None).malloc_trim  # of glibc
+    except (OSError, TypeError, AttributeError):
+        return None
 
 
 def _default_memory() -> int:
