@@ -414,6 +414,7 @@ class MappedSource(RowSource):
         self.options, self.n_rows = source.options, source.n_rows
         self.labelled, self.weighted = source.labelled, source.weighted
         self.in_memory, self.numbered = source.in_memory, source.numbered
+        self.on_dask = source.on_dask
         self.kind = f"{source.kind} through {type(transformer).__name__}"
         empty = np.zeros((1, source.n_columns), source.dtype)
         made = self._transform(sp.csr_array(empty) if source.sparse else empty)

@@ -65,7 +65,7 @@ class Opened:
     @classmethod
     def _of(cls, source: RowSource, targets: bool, threads: int | None) -> "Opened":
         client = source.options.client
-        if client is None and _is_of_dask(source):
+        if client is None and source.on_dask:
             client = _current_client()
         if client is None:
             from maxmargin.data.on_disk import RowsOnDisk
@@ -156,10 +156,6 @@ class Opened:
         columns = self.survey.columns
         sizes = np.sqrt(columns.variances + columns.means**2)
         return describe_scales(sizes, columns.means, self.source.feature_names)
-
-
-def _is_of_dask(source: RowSource) -> bool:
-    return type(source).__name__ == "DaskSource"
 
 
 def _current_client() -> Any:
