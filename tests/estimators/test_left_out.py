@@ -18,6 +18,15 @@ from maxmargin.solve import Settings, solve
 TIGHT = 1e-10
 
 
+def clearly_best(scores: Any) -> Any:
+    """Return which rows have one best class: among equal scores, as of a plane w = 0 and a row on
+    the margin of another, rounding decides."""
+    if scores.ndim == 1:
+        return np.abs(scores) > 1e-9
+    ordered = np.sort(scores, axis=1)
+    return ordered[:, -1] - ordered[:, -2] > 1e-9
+
+
 def overlapping(n: int, seed: int = 0, d: int = 2, classes: int = 2) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     y = np.arange(n) % classes
@@ -258,7 +267,8 @@ def test_weights_are_repetitions_and_equal_rows_leave_together(name: str) -> Non
     plain = clone(model).fit(X[repeated], y[repeated])
     assert weighted.calibration_.source == plain.calibration_.source
     tolerance = 2e-3 if "together" in name else 1e-5
-    assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), atol=tolerance)
+    clear = clearly_best(plain.decision_function(X))
+    assert_allclose(weighted.predict_proba(X[clear]), plain.predict_proba(X[clear]), atol=tolerance)
 
 
 def test_folds_of_kernel_values_know_repeated_rows() -> None:

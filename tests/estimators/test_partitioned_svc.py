@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import maxmargin as mm
 from maxmargin.estimators.partitioned import cell_machine, partitioned_svc
 from maxmargin.estimators.partitioned.cell_machine import (
-    Candidates,
+    CellCandidates,
     CellTask,
     choose,
     split_folds,
@@ -164,7 +164,7 @@ def test_the_choice_is_that_of_cross_validation(y: Any, kernel: str) -> None:
     rows, labels = X[:200], np.unique(y[:200], return_inverse=True)[1]
     weight = RNG.integers(1, 3, 200).astype(float)
     costs, gammas = (0.01, 1.0, 100.0), ((0.01, 1.0, 30.0) if kernel == "rbf" else ("scale",))
-    candidates = Candidates(costs, gammas, 3, 7)
+    candidates = CellCandidates(costs, gammas, 3, 7)
     chosen = choose(CellTask(rows, y[:200], weight, None, mm.SVC(kernel=kernel)), candidates)
     folds = split_folds(rows, labels, 3, 7)
     right: dict[Any, float] = {}
@@ -198,7 +198,7 @@ def test_a_single_row_of_a_class_is_never_held_out() -> None:
     assert folds[10] == -1
     assert set(folds[labels != 1]) == {0, 1, 2}
     task = CellTask(X[:16], labels, None, None, mm.SVC())
-    assert choose(task, Candidates((1.0, 10.0), (0.1, 1.0), 3, 0))[0] in (1.0, 10.0)
+    assert choose(task, CellCandidates((1.0, 10.0), (0.1, 1.0), 3, 0))[0] in (1.0, 10.0)
 
 
 # ------------------------------------------------------------------- where it runs, and how long
