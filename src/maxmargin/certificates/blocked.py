@@ -325,7 +325,7 @@ def _merge_losses(one: Any, other: Any) -> tuple[LeafSum, float]:
 
 _FEW = 1 << 18  # kinks, or rows, that one place can hold
 _FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
-_FIRST_STEP, _LONGER, _STEPS = 1e-6, 100.0, 5  # to either side of where b is looked for
+_FIRST_STEP, _LONGER, _STEPS = 1e-4, 100.0, 2  # to either side of where b is looked for
 _CANDIDATES = 18  # b whose slopes are found in a pass
 _PASSES = 12  # at most; one or two are usual
 
@@ -456,12 +456,14 @@ def _slopes(block: Block, candidates: Floats) -> Slopes:
     loss, up, down, sides = _sides(block)
     rows = up, down, loss.low, loss.high, loss.quadratic
     slopes = np.array([loops.loss.slopes(*rows, b) for b in candidates.tolist()])
-    kinks, cells = sides.kinks, len(candidates) + 1
-    cell = np.searchsorted(candidates, kinks)
-    lowest, highest = np.full(cells, np.inf), np.full(cells, -np.inf)
-    np.minimum.at(lowest, cell, kinks)
-    np.maximum.at(highest, cell, kinks)
-    return Slopes(slopes, np.bincount(cell, minlength=cells), lowest, highest)
+    cells = len(candidates) + 1
+    counts, lowest, highest = (
+        np.zeros(cells, np.int64),
+        np.full(cells, np.inf),
+        np.full(cells, -np.inf),
+    )
+    loops.loss.count_kinks(sides.kinks, candidates, counts, lowest, highest)
+    return Slopes(slopes, counts, lowest, highest)
 
 
 def _split(block: Block, begin: float, end: float, near: float) -> tuple[Floats, Sides]:

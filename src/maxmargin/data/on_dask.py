@@ -39,7 +39,7 @@ from maxmargin.loops.records import Loss
 from maxmargin.threads import one_blas_thread
 from maxmargin.validation.data import class_indices
 
-_BLOCK_NUMBERS = 1 << 24  # in a block, about, if that makes …
+_BLOCK_NUMBERS = 1 << 26  # in a block, about, if that makes …
 _MOST_BLOCKS = 8  # … no more for each thread of the workers, and at least one
 _SMALL = 1 << 16  # bytes that may travel with every task, or back with the sums
 _FEW_SUMS = 16  # that the driver merges; if there are more blocks, workers merge runs of …
@@ -135,7 +135,7 @@ def _same(value: Any) -> Any:
 
 def _read(source: Any, part: int) -> Part:
     try:
-        return cast(Part, load_part(source, part))
+        return cast(Part, load_part(source, part, again=True))
     except (MemoryError, ImportError, ValueError):
         raise
     except Exception as failed:

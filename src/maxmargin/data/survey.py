@@ -175,7 +175,7 @@ def survey(source: Any, *, targets: bool = False) -> Survey:
 
     def loaded() -> Iterator[tuple[int, Any]]:
         for part in range(len(source)):
-            yield part, load_part(source, part)
+            yield part, load_part(source, part, again=True)
 
     with read_ahead(loaded()) as parts:
         return merge_surveys(source, (_survey_of(source, *each, targets) for each in parts))
@@ -183,7 +183,7 @@ def survey(source: Any, *, targets: bool = False) -> Survey:
 
 def survey_part(source: Any, part: int, *, targets: bool = False) -> Survey:
     """Read one part and return its survey: those of all parts go to ``merge_surveys``."""
-    return _survey_of(source, part, load_part(source, part), targets)
+    return _survey_of(source, part, load_part(source, part, again=True), targets)
 
 
 # ------------------------------------------------------------------- one part
@@ -192,7 +192,8 @@ def survey_part(source: Any, part: int, *, targets: bool = False) -> Survey:
 def load_part(source: Any, part: int, *, again: bool = False) -> Any:
     """Load a part and raise a ValueError if it is not made as the source says.
 
-    CSR comes with sorted columns, each once. ``again``: it was surveyed before.
+    CSR comes with sorted columns, each once. ``again``: it was surveyed before, or is being
+    surveyed, so that its numbers need not be looked at.
     """
     loaded = getattr(source, "reload", source.load)(part) if again else source.load(part)
     X, y, weight = loaded
@@ -235,6 +236,8 @@ def _survey_of(source: Any, part: int, loaded: Any, targets: bool) -> Survey:
         labels = None if y is None or targets else _class_counts(np.asarray(y), weight)
         scatter = None if y is None or not targets else _target_range(np.asarray(y))
     except ValueError as wrong:
+        if hasattr(source, "check"):  # which knows rows by their numbers in the file
+            source.named(part, lambda: source.check(part, loaded))
         raise ValueError(f"{source.describe(part)}: {wrong}") from wrong
     first = (X[:1].toarray() if source.sparse else X[:1]).astype(np.float64).ravel()
     return Survey(

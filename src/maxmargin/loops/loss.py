@@ -190,3 +190,16 @@ def hinges_of_classes(
         loss.low[i] = 0.0 if own else -bound
         loss.high[i] = bound if own else 0.0
         loss.quadratic[i] = (0.5 / cost if cost > 0.0 else 0.5) if squared else 0.0
+
+
+@compiled
+def count_kinks(kinks: Any, edges: Any, counts: Any, lowest: Any, highest: Any) -> None:
+    """Count the kinks between edges, which are ascending, and note the extremes there.
+
+    Cell k has edges[k − 1] < kink ≤ edges[k].
+    """
+    for kink in kinks:
+        cell = np.searchsorted(edges, kink)
+        counts[cell] += 1
+        lowest[cell] = min(lowest[cell], kink)
+        highest[cell] = max(highest[cell], kink)

@@ -22,7 +22,7 @@ from maxmargin.progress import note_reader, progress
 from maxmargin.solve import Result, describe_scales
 from maxmargin.validation.data import LARGEST_PRODUCT, name_overflow
 
-KEPT_NUMBERS = 1 << 24  # duals, slacks and labels of rows are kept in a model up to this many
+KEPT_NUMBERS = 1 << 22  # duals, slacks and labels of rows are kept in a model up to this many
 
 
 def is_source(X: Any) -> bool:
