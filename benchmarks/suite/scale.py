@@ -31,6 +31,7 @@ CASES = ("disk", "cluster", "growth", "peers")
 MEMORY_ROWS, NPY, PARQUET = "in memory", ".npy on disk", "Parquet on disk"
 ONE, TWO, READ = "one worker", "two workers", "read, then 2 threads"
 OURS, SGD, SNAPML = "maxmargin", "SGDClassifier.partial_fit", "snapml"
+TUNED = "SGDClassifier.partial_fit, tuned by hand"
 
 
 def run(options: Options) -> Report:
@@ -180,7 +181,7 @@ class Reached:
 
 
 def _peers(n: int, options: Options, folder: Path) -> Iterator[Contest]:
-    """Race to the suboptimality that our default tolerance certifies, on the same objective."""
+    """Race to the suboptimality that we reach at our default tolerance, on the same objective."""
     X, y = rows(n)
     ones = np.column_stack([X, np.ones(n)])
     exact = mm.LinearSVC(intercept="penalized", tol=1e-7).fit(X, y).certificate_.dual
@@ -194,7 +195,7 @@ def _peers(n: int, options: Options, folder: Path) -> Iterator[Contest]:
 
     clock = _Clock()
     ours = mm.LinearSVC(intercept="penalized", n_jobs=options.threads).fit(X, y)
-    aim = ours.certificate_.relative_gap
+    aim = suboptimality(np.append(ours.coef_, ours.intercept_))
 
     def fit_ours() -> Reached:
         clock.start()
@@ -206,10 +207,10 @@ def _peers(n: int, options: Options, folder: Path) -> Iterator[Contest]:
     calls: dict[str, Callable[[], Any]] = {OURS: fit_ours}
     limit = LIMIT * fit_ours().wall
 
-    def stream() -> Reached:
+    def stream(**steps: Any) -> Reached:
         from sklearn.linear_model import SGDClassifier
 
-        model = SGDClassifier(alpha=1 / n, fit_intercept=False, average=True, random_state=0)
+        model = SGDClassifier(alpha=1 / n, fit_intercept=False, random_state=0, **steps)
         wall = cpu = 0.0
         epochs, found = 0, np.inf
         while found > aim and wall < limit:
@@ -223,12 +224,15 @@ def _peers(n: int, options: Options, folder: Path) -> Iterator[Contest]:
         stopped = "" if found <= aim else ", stopped"
         return Reached(wall, cpu, found, f"{epochs} epochs{stopped}")
 
-    calls[SGD] = stream
+    calls[SGD] = partial(stream, average=True)
+    calls[TUNED] = partial(
+        stream, learning_rate="invscaling", eta0=0.05, power_t=0.5, average=n // 2
+    )
     if importlib.util.find_spec("snapml"):
         calls[SNAPML] = lambda: _snapml(ones, y, suboptimality, aim, limit, clock)
     yield Contest(
         "peers", f"{n}×{COLUMNS}", calls, base=OURS,
-        least={name: wish for name, wish in ((SGD, 5.0), (SNAPML, 3.0)) if name in calls},
+        least={SGD: 5.0, TUNED: 5.0} | ({SNAPML: 3.0} if SNAPML in calls else {}),
         facts=lambda name, found: {"suboptimality": found.suboptimality, "how": found.said},
     )  # fmt: skip
 
