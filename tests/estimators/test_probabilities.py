@@ -424,8 +424,8 @@ def test_models_of_a_path_have_probabilities(classes: int) -> None:
             found = path.model(C)
             clear = clearly_best(fitted.decision_function(X))
             assert clear.sum() > 80
-            both = (each.predict_proba(X[clear]) for each in (found, fitted))
-            assert_allclose(*both, atol=1e-4)
+            expected = fitted.predict_proba(X[clear])
+            assert_allclose(found.predict_proba(X[clear]), expected, atol=1e-4)
 
 
 def test_a_path_is_not_calibrated_at_every_cost(monkeypatch: pytest.MonkeyPatch) -> None:
