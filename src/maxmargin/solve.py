@@ -226,7 +226,7 @@ class Attempt(NamedTuple):
 
 
 def run_solver(
-    problem: AnyProblem,
+    problem: Any,
     solver: Solver,
     *,
     tol: float,
