@@ -93,7 +93,7 @@ class Halving:
 
 
 def run(solver: Halving, **settings: Any) -> Any:
-    return run_solver(None, solver, **{"tol": 1e-3, **settings})  # type: ignore[arg-type]
+    return run_solver(None, solver, **{"tol": 1e-3, **settings})
 
 
 def until(said: str, terminal: FakeTerminal) -> None:
