@@ -104,7 +104,7 @@ def test_a_model_without_rows_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "KEPT_NUMBERS", 10)
     model, _ = fitted("two")
     for name in (*OF_ROWS, "n_support_", "support_vectors_"):
-        with pytest.raises(AttributeError, match="so many rows that it keeps no"):
+        with pytest.raises(AttributeError, match=r"(more|so many) rows"):
             getattr(model, name)
 
 

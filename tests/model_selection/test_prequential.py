@@ -271,6 +271,24 @@ def test_a_source_in_parts_is_not_read_again(tmp_path: Path) -> None:
         prequential(mm.Perceptron(), blocks(X, y), checkpoint=tmp_path, resume=True)
 
 
+def test_large_parts_are_learnt_in_blocks(tmp_path: Path) -> None:
+    X, y = rows(4200)
+    source = mm.data.open(X, y, rows=2100)
+    found = prequential(mm.Perceptron(), source)
+    assert (found.rows, found.blocks, found.weight) == (4200, 6, 3200)
+
+    def stop(_: Prequential) -> bool:
+        return True
+
+    begun = mm.Perceptron()
+    prequential(begun, source, every=1000, checkpoint=tmp_path, callback=stop)
+    model, whole = mm.Perceptron(), mm.Perceptron()
+    again = prequential(model, source, every=1000, checkpoint=tmp_path, resume=True)
+    prequential(whole, source)
+    assert again.rows == 4200
+    assert np.array_equal(model.coef_, whole.coef_)
+
+
 def test_checkpoints_of_other_runs_are_refused(tmp_path: Path) -> None:
     X, y = rows(300)
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -388,3 +389,43 @@ def test_a_fit_that_ended_early_goes_on_from_its_checkpoint(how: str, tmp_path: 
     assert_array_equal(found.coef_, expected.coef_)
     assert found.n_iter_ == expected.n_iter_
     assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_a_row_of_a_table_without_a_label_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y\n1,0\n2,1\n3,\n4,1\n")
+    with pytest.raises(DataFileError, match=r"rows\.csv:4: there is no label"):
+        mm.LinearSVC().fit(mm.data.open(path, label="y"))
+
+
+def test_certify_needs_the_columns_of_the_fit_in_their_order() -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(rng.standard_normal((60, 3)), columns=list("abc"))
+    frame["y"] = (frame["a"] + frame["b"] > 0).astype(int)
+    other = mm.data.open(frame[["c", "b", "a", "y"]], label="y")
+    for machine in (mm.LinearSVC(), mm.PartitionedSVC(size=30)):
+        model = machine.fit(mm.data.open(frame, label="y"))
+        assert mm.certify(model, mm.data.open(frame, label="y")).relative_gap < 1e-3
+        for use in (model.predict, lambda source, model=model: mm.certify(model, source)):
+            with pytest.raises(ValueError, match="in another order"):
+                use(other)
+
+
+def test_certify_takes_no_notice_of_checkpoints(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    y = (X @ [1, 2, 3] + rng.standard_normal(300) > 0).astype(int)
+    source = mm.data.open(X, y, checkpoint=tmp_path / "kept").with_options(every=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mm.LinearSVC(tol=1e-9, max_iter=2).fit(source)
+    assert mm.certify(mm.LinearSVC(C=3.0).fit(X, y), source).relative_gap < 1e-3
+
+
+def test_transformers_that_differ_in_a_function_are_told_apart() -> None:
+    from sklearn.preprocessing import FunctionTransformer
+
+    source = mm.data.open(np.ones((4, 2)), [0, 1, 0, 1])
+    prints = {source.mapped(FunctionTransformer(f)).fingerprint() for f in (np.negative, np.abs)}
+    assert len(prints) == 2

@@ -369,7 +369,8 @@ def connect(cluster: Any, *, insecure: bool = False) -> Any:
         raise ValueError(
             f"cluster={cluster!r} is another machine without TLS, where everybody can read the "
             "data and run functions; give the scheduler and the workers certificates and use "
-            "tls://, or say insecure=True if the network is trusted"
+            "tls://. If the network is trusted, connect a distributed.Client and pass that (on the "
+            "command line, --insecure)"
         )
     try:
         return _distributed().Client(cluster, set_as_default=False)

@@ -8,6 +8,7 @@ import copy
 import hashlib
 import math
 import os
+import pickle
 import re
 import threading
 import uuid
@@ -522,8 +523,18 @@ def _state(fitted: Any) -> list[tuple[str, str]]:
     for name, value in sorted(vars(fitted).items()):
         is_array = isinstance(value, np.ndarray) and value.dtype != object
         plain = isinstance(value, str | int | float | bool | tuple | None)
-        found.append((name, digest(value) if is_array else repr(value) if plain else ""))
+        found.append(
+            (name, digest(value) if is_array else repr(value) if plain else _pickled(value))
+        )
     return found
+
+
+def _pickled(value: Any) -> str:
+    """Return a digest of anything that can be pickled; of others, that they cannot."""
+    try:
+        return hashlib.blake2b(pickle.dumps(value), digest_size=16).hexdigest()
+    except Exception:  # whatever its own code raises
+        return type(value).__name__
 
 
 # ------------------------------------------------------------------- rows, labels, weights

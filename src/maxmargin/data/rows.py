@@ -66,7 +66,12 @@ class RowBlock(NamedTuple):
 
 
 def read_rows(
-    source: Where, layout: Layout, *, rows: int = 8192, label: bool = True
+    source: Where,
+    layout: Layout,
+    *,
+    rows: int = 8192,
+    label: bool = True,
+    need_label: bool = False,
 ) -> Iterator[RowBlock]:
     r"""Iterate over the rows of a later file, read as the training file was, in bounded memory.
 
@@ -86,6 +91,8 @@ def read_rows(
     label : bool, default True
         Whether labels are read, if there are any; then rows without one are left out, as in
         training. If False, no row is left out.
+    need_label : bool, default False
+        Whether a row of a table without a label is an error, if labels are read.
 
     Yields
     ------
@@ -115,7 +122,7 @@ def read_rows(
         raise ValueError(f"rows must be a whole number from 1 on, not {rows!r}")
     if layout.kind == "svmlight":
         return _read_svmlight(source, layout, rows, label)
-    return _read_table(source, layout, rows, label)
+    return _read_table(source, layout, rows, label, need_label)
 
 
 class _Opened(NamedTuple):
@@ -137,14 +144,16 @@ class _Opened(NamedTuple):
         return f"{self.file}{':' if self.numbered == 'line' else f': {self.numbered} '}{number}"
 
 
-def _read_table(source: Where, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
+def _read_table(
+    source: Where, layout: Layout, rows: int, label: bool, need_label: bool
+) -> Iterator[RowBlock]:
     with open_source(source) as opened:
         refuse_foreign(opened)
         if is_arrow(opened):
             yield from _read_frame(open_frame(opened), layout, rows, label)
             return
         table = _open_table(opened, layout)
-        yield from _make_blocks(table, layout, rows, label)
+        yield from _make_blocks(table, layout, rows, label, need_label)
 
 
 def _open_table(opened: DataSource, layout: Layout) -> _Opened:
@@ -362,13 +371,18 @@ class _Part(NamedTuple):
         return self.X[self.kept], self.numbers[self.kept]
 
 
-def _make_blocks(opened: _Opened, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
+def _make_blocks(
+    opened: _Opened, layout: Layout, rows: int, label: bool, need_label: bool = False
+) -> Iterator[RowBlock]:
     empty, said = True, 0
     wanted = _Wanted(opened, layout, rows, label and opened.label is not None)
     text = opened.text
     parts = _split(opened.rows, wanted) if text is None else _split_text(text, wanted)
     for part in parts:
         empty = False
+        if need_label and part.kept is not None and not part.kept.all():
+            place = opened.place(int(part.numbers[np.argmin(part.kept)]))
+            raise DataFileError(f"{place}: there is no label; write one, or leave the row out")
         X, numbers = part.labelled()
         if len(numbers):
             yield RowBlock(X, part.y, numbers, tuple(opened.remarks[said:]))

@@ -260,13 +260,16 @@ class TableSource(_TextSource):
         before = one.line - 1 - bool(header)  # lines before those that are read now
         stream = _NamedText(header + text, path)
         try:
-            blocks = list(read_rows(stream, self.layout, rows=_ROWS_READ, label=self.labelled))
+            options = {"label": self.labelled, "need_label": True}
+            blocks = list(read_rows(stream, self.layout, rows=_ROWS_READ, **options))
         except DataFileError as wrong:
             raise DataFileError(_count_on(str(wrong), path, before)) from wrong
         return _join(blocks, self.layout.n_features, before)
 
     def _stream(self, stamp: FileStamp) -> Iterator[RowBlock]:
-        return read_rows(stamp.path, self.layout, rows=self.rows, label=self.labelled)
+        return read_rows(
+            stamp.path, self.layout, rows=self.rows, label=self.labelled, need_label=True
+        )
 
     def read(self, part: int) -> Part:
         """Read a part."""

@@ -185,6 +185,9 @@ def _check_counts(window: int, every: int) -> None:
 # ------------------------------------------------------------------- blocks
 
 
+_BLOCK_ROWS = 1000  # of a source, that are predicted, then learnt, at a time
+
+
 @dataclass(frozen=True)
 class _StreamBlock:
     """A block of a stream."""
@@ -199,9 +202,16 @@ class _StreamBlock:
 
     def after(self, rows: int) -> "_StreamBlock":
         """Return the block without its first rows."""
-        X = self.X.iloc[rows:] if hasattr(self.X, "iloc") else self.X[rows:]
+        return self._take(slice(rows, None))
+
+    def before(self, rows: int) -> "_StreamBlock":
+        """Return the first rows of the block."""
+        return self._take(slice(rows))
+
+    def _take(self, rows: slice) -> "_StreamBlock":
+        X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
         rest = (self.y, self.weight, self.numbers)
-        return _StreamBlock(X, *(None if part is None else part[rows:] for part in rest))
+        return _StreamBlock(X, *(None if part is None else part[rows] for part in rest))
 
 
 def _as_rows(item: Any) -> _StreamBlock:
@@ -241,11 +251,22 @@ def _is_source(stream: Any) -> bool:
     return hasattr(stream, "load") and hasattr(stream, "describe") and hasattr(stream, "__len__")
 
 
+def _blocks_of_parts(source: Any, counts: "_Counts") -> Iterator[_StreamBlock]:
+    """Iterate over the rows of a source, a thousand at a time, after those that were learnt."""
+    for part in range(counts.part, len(source)):
+        whole = _as_rows(source.load(part))
+        rest = whole.after(counts.rows - counts.before)
+        while len(rest) > _BLOCK_ROWS:
+            yield rest.before(_BLOCK_ROWS)
+            rest = rest.after(_BLOCK_ROWS)
+        counts.part, counts.before = part + 1, counts.before + len(whole)
+        yield rest
+
+
 def _remaining(stream: Any, counts: "_Counts") -> Iterator[_StreamBlock]:
     """Iterate over the blocks that have not been learnt from."""
     if _is_source(stream):
-        for part in range(counts.blocks, len(stream)):
-            yield _as_rows(stream.load(part))
+        yield from _blocks_of_parts(stream, counts)
         return
     skip = counts.rows
     for item in stream:
@@ -387,6 +408,8 @@ class _Counts:
     window: int
     rows: int = 0
     blocks: int = 0
+    part: int = 0  # of a source, that comes next …
+    before: int = 0  # … and the rows of those before it
     loss: float = 0.0  # Σ weight × loss of predicted rows
     weight: float = 0.0
     spacing: int = 1  # every how many reports there is a point of the curve

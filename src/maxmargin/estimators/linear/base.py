@@ -71,7 +71,7 @@ class OfRows:
         if "certificate_" not in vars(model):
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
         raise AttributeError(
-            f"This {owner.__name__} was fitted to so many rows that it keeps no {self.name}: "
+            f"This {owner.__name__} was fitted to more rows than it keeps {self.name} of: "
             "scores of rows follow from predict and decision_function, and mm.certify(model, "
             "source) proves again how good the model is."
         )
@@ -256,7 +256,8 @@ class LinearMachine(Machine):
         check_is_fitted(self)
         self._refuse_unknown_rows()
         if is_source(X):
-            opened, problems = self._open(as_source(X, y, sample_weight), reset=False)
+            source = as_source(X, y, sample_weight).with_options(checkpoint=None)
+            opened, problems = self._open(source, reset=False)
             points = list(map(put_duals, problems, self._points(len(problems))))
             return list(map(Solved, problems, points, [np.arange(opened.survey.n)] * len(points)))
         stated = self._state(X, y, sample_weight, reset=False)

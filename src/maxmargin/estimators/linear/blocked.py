@@ -5,7 +5,8 @@ import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -100,11 +101,17 @@ class Opened:
             estimator.__dict__.pop("feature_names_in_", None)
             if names is not None:
                 estimator.feature_names_in_ = np.array(names, dtype=object)
-        elif self.survey.d != estimator.n_features_in_:
+            return self._refuse_overflow()
+        check_names(self.source, estimator)
+        if self.survey.d != estimator.n_features_in_:
             raise ValueError(
                 f"X has {self.survey.d} features, but {type(estimator).__name__} is expecting "
                 f"{estimator.n_features_in_} features as input."
             )
+        return self._refuse_overflow()
+
+    def _refuse_overflow(self) -> None:
+        names = self.source.feature_names
         if not self.survey.n:
             raise ValueError("The source has no rows: there is nothing to learn from.")
         if self.survey.largest_square >= LARGEST_PRODUCT:
@@ -226,15 +233,23 @@ def remove_checkpoints(problems: list[Any], results: Sequence[Result] = ()) -> N
             shutil.rmtree(problem.checkpoint.folder, ignore_errors=True)
 
 
+@contextmanager
+def nameless_rows() -> Iterator[None]:
+    """Let arrays be used whose columns are known by name elsewhere, without a warning."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
+
+
 def by_parts(source: RowSource, each: Callable[[Any], Any]) -> Any:
     """Return what a method gives for rows of all parts of a source, one after the other."""
-    _check_names(source, getattr(each, "__self__", None))
-    with warnings.catch_warnings():  # the rows of a part are an array: its columns have no names
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    check_names(source, getattr(each, "__self__", None))
+    with nameless_rows():
         return np.concatenate([each(source.load(part).X) for part in range(len(source))])
 
 
-def _check_names(source: RowSource, model: Any) -> None:
+def check_names(source: RowSource, model: Any) -> None:
+    """Raise if a model was fitted to columns of other names, or in another order."""
     known, names = getattr(model, "feature_names_in_", None), source.feature_names
     if known is None or names is None or known.tolist() == list(names):
         return

@@ -248,9 +248,10 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
         }
         for name, is_asked in asked.items():
             if is_asked:
+                usual = {"penalty": "l2", "multi_class": "ovr", "probability": False}[name]
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} needs all rows in memory, but these are read "
-                    "in blocks: leave it out, or fit to arrays."
+                    f"in blocks: set {name}={usual!r}, or fit to arrays."
                 )
 
     def _loss_rules(self, found: Survey, *, reset: bool) -> list[LossRule]:

@@ -22,6 +22,7 @@ from maxmargin.certificates import Certificate, together
 from maxmargin.certificates.certificate import unproved
 from maxmargin.data.row_source import RowSource
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
+from maxmargin.estimators.linear.blocked import by_parts, check_names, nameless_rows
 from maxmargin.estimators.machine import Solved
 from maxmargin.estimators.partitioned.cell_machine import (
     CellCandidates,
@@ -252,9 +253,12 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
         counting = clock.Clock(np.inf if self.max_time is None else self._checked_time())
         self.check_parameters()
         self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
+        names = X.feature_names if isinstance(X, RowSource) else None
         if isinstance(X, RowSource):
             X, y, sample_weight = _read_source(X, y, sample_weight)
         training = self._training(X, y, sample_weight, reset=True)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         seed = 0 if self.random_state is None else int(generator(self.random_state).integers(2**31))
         threads = count_threads(self.n_jobs) or usual_threads()
         partition = _PARTITIONS[self.cells].find(training.X, int(self.size), seed, threads)
@@ -428,6 +432,10 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems of all cells that were solved, and their machines as solutions."""
         check_is_fitted(self)
+        if isinstance(X, RowSource):
+            check_names(X, self)
+            with nameless_rows():
+                return self.solution(*_read_source(X, y, sample_weight))
         training = self._training(X, y, sample_weight, reset=False)
         near = self.cells_.neighbours(training.X, self._neighbours(), count_threads(self.n_jobs))
         cells = gather_rows(near, self.n_cells_, float(self.overlap))
@@ -483,7 +491,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
         """
         check_is_fitted(self)
         if isinstance(X, RowSource):
-            return np.concatenate([self.decision_function(part.X) for part in X])
+            return np.asarray(by_parts(X, self.decision_function))
         X = check_rows(self, X, reset=False)
         columns = 1 if len(self.classes_) == 2 else len(self.classes_)
         scores = np.empty((X.shape[0], columns))
