@@ -406,7 +406,8 @@ def test_certify_needs_the_columns_of_the_fit_in_their_order() -> None:
     other = mm.data.open(frame[["c", "b", "a", "y"]], label="y")
     for machine in (mm.LinearSVC(), mm.PartitionedSVC(size=30)):
         model = machine.fit(mm.data.open(frame, label="y"))
-        assert mm.certify(model, mm.data.open(frame, label="y")).relative_gap < 1e-3
+        proof: Any = mm.certify(model, mm.data.open(frame, label="y"))
+        assert proof.relative_gap < 1e-3
         for use in (model.predict, lambda source, model=model: mm.certify(model, source)):
             with pytest.raises(ValueError, match="in another order"):
                 use(other)
@@ -420,7 +421,8 @@ def test_certify_takes_no_notice_of_checkpoints(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mm.LinearSVC(tol=1e-9, max_iter=2).fit(source)
-    assert mm.certify(mm.LinearSVC(C=3.0).fit(X, y), source).relative_gap < 1e-3
+    proof: Any = mm.certify(mm.LinearSVC(C=3.0).fit(X, y), source)
+    assert proof.relative_gap < 1e-3
 
 
 def test_transformers_that_differ_in_a_function_are_told_apart() -> None:
