@@ -128,8 +128,8 @@ def test_svm_predict_gives_our_labels(kernel: str, tmp_path: Path) -> None:
 
 def test_weights_that_the_duals_do_not_give_back_are_added(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 20))
-    for y in (np.sign(X[:, 0] + rng.normal(size=3000)), (3 * rng.random(3000)).astype(int)):
+    X = rng.normal(size=(11_000, 20))  # more than are solved to the last digit
+    for y in (np.sign(X[:, 0] + rng.normal(size=11_000)), (3 * rng.random(11_000)).astype(int)):
         model = mm.SVC(kernel="linear").fit(X, y)
         some = X[:50]
         save_libsvm(model, tmp_path / "model")

@@ -208,7 +208,7 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
         X : array-like or sparse matrix of shape (n_samples, n_features), or source
             Rows; float32 stays float32, CSR stays sparse. What ``mm.data.open`` returns, and
             collections of Dask, are read block by block, or by the workers of a cluster: the model
-            and its certificate are those of the same rows in memory.
+            is that of the same rows in memory, within tol, and mostly to the last bit.
         y : array-like of shape (n_samples,)
             Labels of any kind; two or more classes. A source has its own.
         sample_weight : array-like of shape (n_samples,), optional

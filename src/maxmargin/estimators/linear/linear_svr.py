@@ -153,7 +153,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         X : array-like or sparse matrix of shape (n_samples, n_features), or source
             Rows; float32 stays float32, CSR stays sparse. What ``mm.data.open`` returns, and
             collections of Dask, are read block by block, or by the workers of a cluster: the model
-            and its certificate are those of the same rows in memory.
+            is that of the same rows in memory, within tol, and mostly to the last bit.
         y : array-like of shape (n_samples,)
             Numbers. A source has its own.
         sample_weight : array-like of shape (n_samples,), optional
