@@ -268,7 +268,7 @@ def test_wrong_usage(run: Run, parts: list[str], words: list[str], message: str)
 def test_what_needs_all_rows_in_memory_says_so(run: Run, parts: list[str]) -> None:
     said = refused(run, *parts, "--model", "linear-svc", "--penalty", "l1")
     assert "penalty='l1' needs all rows in memory" in said
-    assert "leave it out, or fit to one file" in said
+    assert "set penalty='l2', or fit to one file" in said
 
 
 def test_several_files_need_a_name(run: Run, parts: list[str]) -> None:

@@ -85,7 +85,7 @@ def test_steps_end_where_those_on_the_whole_matrix_do(
         parts = K[:cut, :cut], K[:cut, cut:120], K[cut:120, cut:120]
         values = loops.shrinking.Halves(*map(np.ascontiguousarray, parts))
     else:
-        factor = 0.3 * np.log2(np.e)
+        factor = 0.3 * np.log2(np.exp(1.0))
         norms = np.append(factor * (X * X).sum(axis=1), np.full(size - 120, 1e30))
         columns = np.zeros((5, size))
         columns[:, :120] = X.T
