@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
@@ -14,6 +13,7 @@ from maxmargin.data.blocks import Block, Blocks, join
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem
+from maxmargin.validation.data import stacked
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def take_rows(blocks: Blocks, rows: Ints) -> tuple[Any, Loss]:
     parts = [each[1] for each in found]
     target, low, high, quadratic = (np.concatenate([part[k] for part in parts]) for k in range(4))
     loss = Loss(target, low, high, quadratic, parts[0].epsilon)
-    return joined([each[0] for each in found]), loss
+    return stacked([each[0] for each in found]), loss
 
 
 def _set_zero(block: Block, name: str) -> None:
@@ -145,10 +145,3 @@ def _take(block: Block, rows: Ints) -> list[Any]:
     assert block.loss is not None
     at = rows[begin:end] - block.first + block.begin
     return [(block.X[at], block.loss.take(at))]
-
-
-def joined(parts: list[Any]) -> Any:
-    """Return rows one after the other."""
-    if not sp.issparse(parts[0]):
-        return np.concatenate(parts)
-    return sp.vstack(parts, format="csr")

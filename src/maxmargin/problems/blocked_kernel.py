@@ -10,10 +10,11 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.data.blocks import Block, Blocks
 from maxmargin.kernels import Kernel
 from maxmargin.loops.records import Loss
-from maxmargin.problems.blocked import Checkpoint, joined, take_rows
+from maxmargin.problems.blocked import Checkpoint, take_rows
 from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Point, Problem
+from maxmargin.validation.data import stacked
 
 
 class SupportDuals(NamedTuple):
@@ -105,4 +106,4 @@ def compared(block: Block, at: Ints, terms: Terms) -> Iterator[tuple[Ints, Any]]
     """
     for start in range(0, len(at), _AT_ONCE):
         some = at[start : start + _AT_ONCE]
-        yield some, joined([terms.X, block.X[block.begin + some]]).astype(np.float64)
+        yield some, stacked([terms.X, block.X[block.begin + some]]).astype(np.float64)

@@ -30,7 +30,7 @@ from maxmargin.data.blocks import Block
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.blocked import joined, take_rows
+from maxmargin.problems.blocked import take_rows
 from maxmargin.problems.blocked_kernel import (
     BlockedKernelProblem,
     SupportDuals,
@@ -40,6 +40,7 @@ from maxmargin.problems.blocked_kernel import (
 )
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.solvers.decomposition import Decomposition
+from maxmargin.validation.data import stacked
 
 # ------------------------------------------------------------------- what blocks do
 
@@ -59,7 +60,7 @@ class Violators(NamedTuple):
             self.most,
             np.concatenate([self.violation, other.violation]),
             np.concatenate([self.rows, other.rows]),
-            joined([self.X, other.X]),
+            stacked([self.X, other.X]),
             joined_losses(self.loss, other.loss),
         )
         if len(both.rows) <= both.most:
@@ -183,7 +184,7 @@ class WorkingSet:
         rows = np.concatenate([self.rows, found.rows])
         order, none = np.argsort(rows), np.zeros(len(found.rows))
         loss = joined_losses(self.loss, found.loss).take(order)
-        self.rows, self.X, self.loss = rows[order], joined([self.X, found.X])[order], loss
+        self.rows, self.X, self.loss = rows[order], stacked([self.X, found.X])[order], loss
         self.beta = np.concatenate([self.beta, none])[order]
         self._stated = None
 

@@ -22,10 +22,10 @@ from maxmargin.data.blocks import Block, Blocks, join
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.loops.records import Rule, Updates
-from maxmargin.problems.blocked import joined
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.row_cache import RowCache
 from maxmargin.threads import share_work, usual_threads
+from maxmargin.validation.data import stacked
 
 
 class Counts(NamedTuple):
@@ -276,7 +276,7 @@ class BlockLearner(LinearVisitor):
     def rows_at(self, rows: Ints) -> Any:
         """Return some of the rows, which are ascending."""
         found = self.blocks.map(_take_rows, np.asarray(rows), merge=join)
-        return joined(found) if found else np.zeros((0, self.blocks.d))
+        return stacked(found) if found else np.zeros((0, self.blocks.d))
 
     def smallest_leads(self, vectors: list[tuple[Floats, Floats]]) -> list[float]:
         """Return the least y f, or lead of a row's class, for each of some weight vectors.

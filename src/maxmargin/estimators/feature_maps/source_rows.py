@@ -12,8 +12,7 @@ from maxmargin.data.row_source import RowSource
 from maxmargin.estimators.linear.blocked import Opened
 from maxmargin.estimators.surveyed import resolve_kernel
 from maxmargin.kernels import Kernel
-from maxmargin.problems.blocked import joined
-from maxmargin.validation.data import name_overflow
+from maxmargin.validation.data import name_overflow, stacked
 
 
 class SourceRows:
@@ -36,14 +35,14 @@ class SourceRows:
     def keep(self, rows: Ints) -> None:
         """Read some rows, which are ascending and will be asked for in pieces."""
         if self._places(rows) is None:
-            self._kept = rows, joined(self._opened.blocks.map(_take, rows, merge=join))
+            self._kept = rows, stacked(self._opened.blocks.map(_take, rows, merge=join))
 
     def __getitem__(self, rows: Ints) -> Any:
         """Return some rows, which are ascending if they are not kept."""
         at = self._places(rows)
         if at is not None:
             return self._kept[1][at]
-        return joined(self._opened.blocks.map(_take, rows, merge=join))
+        return stacked(self._opened.blocks.map(_take, rows, merge=join))
 
     def _places(self, rows: Ints) -> Ints | None:
         """Return where rows are among those that are kept; None if some are not."""

@@ -30,12 +30,12 @@ from maxmargin.estimators.reductions import HingeMultipliers, class_pairs, refus
 from maxmargin.estimators.surveyed import depends_on_columns, resolve_kernel, weigh_columns
 from maxmargin.estimators.svm.base import KernelClassifier
 from maxmargin.estimators.svm.gathered import gather, keep_names
-from maxmargin.problems.blocked import HingeRule, joined
+from maxmargin.problems.blocked import HingeRule
 from maxmargin.problems.blocked_kernel import BlockedKernelProblem, SupportDuals
 from maxmargin.problems.gram import free_memory
 from maxmargin.problems.problem import Intercept, Point
 from maxmargin.solve import Budget, Result, solve_all
-from maxmargin.validation.data import LARGEST_SQUARE, check_class_weights, name_overflow
+from maxmargin.validation.data import LARGEST_SQUARE, check_class_weights, name_overflow, stacked
 
 # ------------------------------------------------------------------- SVC on blocks
 
@@ -182,7 +182,7 @@ class FitsBlocks(HingeMultipliers, KernelClassifier):
         own = [result.point.beta.rows for result in results]
         rows = np.unique(np.concatenate([*own, firsts[firsts < n]]))
         found = blocks.map(_take_labelled, rows, merge=join)
-        X = joined([part[0] for part in found])
+        X = stacked([part[0] for part in found])
         labels, weight = (np.concatenate([part[k] for part in found]) for k in (1, 2))
         data = Training(X, labels, weight * self.class_weight_[labels], rows, n, self.classes_)
         form = self._form()

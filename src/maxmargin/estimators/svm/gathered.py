@@ -7,7 +7,7 @@ import numpy as np
 from maxmargin.data.on_disk import RowsOnDisk
 from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.estimators.linear.blocked import Opened, as_source
-from maxmargin.problems.blocked import joined
+from maxmargin.validation.data import stacked
 
 
 class Gathered(NamedTuple):
@@ -24,7 +24,7 @@ def gather(opened: Opened) -> Gathered | None:
     if not (isinstance(blocks, RowsOnDisk) and blocks.keeps_rows):
         return None
     parts = [part for part in opened.source if part.X.shape[0]]
-    X = joined([part.X for part in parts])
+    X = stacked([part.X for part in parts])
     y = None if parts[0].y is None else np.concatenate([part.y for part in parts])
     weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
     return Gathered(X, y, weight)
