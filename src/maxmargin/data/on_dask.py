@@ -12,6 +12,7 @@ import ipaddress
 import json
 import math
 import pickle
+import time
 import uuid
 import warnings
 import weakref
@@ -42,6 +43,7 @@ from maxmargin.validation.data import class_indices
 _BLOCK_NUMBERS = 1 << 26  # in a block, about, if that makes …
 _MOST_BLOCKS = 8  # … no more for each thread of the workers, and at least one
 _SMALL = 1 << 16  # bytes that may travel with every task, or back with the sums
+_LOOKS, _BETWEEN_LOOKS = 100, 0.1  # for workers: how often, and seconds in between
 _FEW_SUMS = 16  # that the driver merges; if there are more blocks, workers merge runs of …
 _RUN = 8
 _LOOK = 0.5  # seconds after which the driver looks up from waiting
@@ -425,8 +427,16 @@ class _Cluster:
     def _find_places(self) -> list[str]:
         """Return the address of the worker of each thread."""
         with self._blaming("the cluster"):
-            self.client.wait_for_workers(1, timeout=_NO_WORKERS)
-            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+            for _ in range(_LOOKS):  # a worker that was counted may be gone by now
+                self.client.wait_for_workers(1, timeout=_NO_WORKERS)
+                workers = self.client.scheduler_info(n_workers=-1)["workers"]
+                if workers:
+                    break
+                time.sleep(_BETWEEN_LOOKS)
+        if not workers:
+            raise DistributedFitError(
+                "the cluster has no workers: start some with `dask worker ADDRESS`, then fit again"
+            )
         return [name for name in sorted(workers) for _ in range(workers[name]["nthreads"])]
 
     def place(self, number: int, count: int) -> str:
