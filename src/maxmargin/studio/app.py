@@ -1,0 +1,422 @@
+"""The page on a server of this machine: its files, and a socket for requests and replies.
+
+Whoever can talk to the server can have it compute, so it listens on loopback only unless told
+otherwise; the address of the page has a random token; the socket wants the token, too, and a page
+of this very server as its ``Origin``; and ``Host`` must be a name of this machine, so that no web
+site can reach the server by a name of its own that points here (DNS rebinding). The page may load
+nothing but what the server has.
+"""
+
+import asyncio
+import hashlib
+import ipaddress
+import json
+import logging
+import secrets
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+    from starlette.requests import Request
+    from starlette.responses import HTMLResponse, Response
+    from starlette.routing import Route, WebSocketRoute
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.websockets import WebSocket, WebSocketDisconnect
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+except ImportError as missing:
+    raise ImportError(
+        f"the studio needs the package {missing.name}: pip install 'maxmargin[studio]'"
+    ) from None
+
+from maxmargin.studio import static_files
+from maxmargin.studio.messages import LARGEST_MESSAGE
+from maxmargin.studio.session import Reply, Session
+
+MOST_SOCKETS = 16
+MOST_REPLIES = 1_000  # that a page has not fetched yet
+TOKEN_BYTES = 24
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+}
+# Close codes of RFC 6455.
+GOING_AWAY, REFUSED, TOO_LARGE, TRY_LATER = 1001, 1008, 1009, 1013
+
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>{title}</title><h1>{title}</h1><p>{text}</p></html>
+"""
+_logger = logging.getLogger("maxmargin.studio")
+
+
+# ------------------------------------------------------------------- the application
+
+
+def make_app(
+    token: str,
+    lesson: Any = None,
+    points: Reply | None = None,
+    hosts: Iterable[str] = LOOPBACK,
+    *,
+    session: Callable[..., Session] = Session,
+) -> Starlette:
+    """Return the application.
+
+    Parameters
+    ----------
+    token : str
+        What the page's address must have as ``token``.
+    lesson : Lesson, optional
+        A lesson that pages open at once.
+    points : dict, optional
+        A reply of type "points" that pages begin with.
+    hosts : iterable of str, default=("127.0.0.1", "localhost", "::1")
+        Names by which the server may be addressed. An empty one allows any numeric address.
+    session : callable, default=Session
+        Makes the session of a socket.
+    """
+    hosts = frozenset(host.lower() for host in hosts)
+    sockets: set[WebSocket] = set()
+
+    def has_token(given: str | None) -> bool:
+        return given is not None and secrets.compare_digest(given.encode(), token.encode())
+
+    async def page(request: Request) -> Response:
+        if not has_token(request.query_params.get("token")):
+            return _plain_page(
+                403,
+                "This address is incomplete",
+                "Open the address that <code>maxmargin studio</code> printed: "
+                "it ends with a token.",
+            )
+        content = static_files.read(static_files.PAGE)
+        if content is None:
+            return _plain_page(404, "maxmargin studio", "The page is missing.")
+        return HTMLResponse(content, headers={"Cache-Control": "no-store"})
+
+    async def connect(websocket: WebSocket) -> None:
+        if not (has_token(websocket.query_params.get("token")) and _is_own_page(websocket)):
+            await websocket.close(REFUSED)
+            return
+        if len(sockets) >= MOST_SOCKETS:
+            await websocket.close(TRY_LATER)
+            return
+        sockets.add(websocket)
+        try:
+            await websocket.accept()
+            await _converse(websocket, lambda send: session(send, lesson, points))
+        finally:
+            sockets.discard(websocket)
+
+    return Starlette(
+        routes=[
+            Route("/", page),
+            Route("/studio.js", _send_module),
+            Route("/static/{name}", _send_file),
+            WebSocketRoute("/socket", connect),
+        ],
+        middleware=[Middleware(_Guard, hosts=hosts)],
+        exception_handlers={404: _say_missing},
+    )
+
+
+class _Guard:
+    """Refuses requests to other hosts, and adds the headers that all answers have."""
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+        self.app, self.hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"].endswith("response.start"):
+                added = [(name.lower().encode(), text.encode()) for name, text in HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *added]}
+            await send(message)
+
+        if _is_allowed(scope, self.hosts):
+            await self.app(scope, receive, send_with_headers)
+        elif scope["type"] == "websocket":
+            await WebSocket(scope, receive, send).close(REFUSED)
+        else:
+            refusal = _plain_page(
+                403, "Wrong host", "The studio is not to be reached by this name."
+            )
+            await refusal(scope, receive, send_with_headers)
+
+
+def _is_allowed(scope: Scope, hosts: frozenset[str]) -> bool:
+    """Tell whether a request is addressed to this server by one of its names."""
+    given = [value for name, value in scope["headers"] if name == b"host"]
+    with suppress(ValueError):  # of addresses that are none
+        host, port = _split_host(given[0].decode("ascii")) if len(given) == 1 else ("", None)
+        server = scope.get("server")
+        if not host or server is None or port != server[1]:
+            return False
+        return host in hosts or ("" in hosts and bool(ipaddress.ip_address(host)))
+    return False
+
+
+def _split_host(text: str) -> tuple[str, int]:
+    """Return name and port of what stands in the header Host.
+
+    >>> _split_host("[::1]:8000"), _split_host("localhost")
+    (('::1', 8000), ('localhost', 80))
+    """
+    parts = urlsplit(f"http://{text}")
+    if parts.netloc != text or "@" in text:
+        raise ValueError("not a host")
+    return (parts.hostname or "").rstrip("."), parts.port or 80
+
+
+def _is_own_page(websocket: WebSocket) -> bool:
+    """Tell whether a socket is opened by a page of this server."""
+    own = f"http://{websocket.headers.get('host')}"
+    return websocket.headers.getlist("origin") == [own]
+
+
+def _plain_page(status: int, title: str, text: str) -> Response:
+    return HTMLResponse(
+        _PAGE.format(title=title, text=text), status, headers={"Cache-Control": "no-store"}
+    )
+
+
+async def _say_missing(request: Request, missing: Exception) -> Response:
+    return _plain_page(404, "Not found", "The studio has no such page.")
+
+
+async def _send_module(request: Request) -> Response:
+    return _send_content(request, static_files.module().encode(), "text/javascript; charset=utf-8")
+
+
+async def _send_file(request: Request) -> Response:
+    name = request.path_params["name"]
+    content = static_files.read(name) if name in static_files.KINDS else None
+    if content is None:
+        return await _say_missing(request, LookupError(name))
+    return _send_content(request, content, static_files.KINDS[name])
+
+
+def _send_content(request: Request, content: bytes, kind: str) -> Response:
+    """Return a file, or that the browser has it already."""
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=kind)
+
+
+# ------------------------------------------------------------------- a socket
+
+
+class Outbox:
+    """Replies that are not sent yet: few, since a newer picture replaces an older one of its pane.
+
+    ``put`` may be called from any thread; the rest belongs to the event loop.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.full = False
+        self._loop = loop
+        self._replies: dict[object, Reply] = {}  # in order
+        self._changed = asyncio.Event()
+
+    def put(self, reply: Reply) -> None:
+        """Take a reply; after the end of the event loop, for nothing."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self.add, reply)
+
+    def add(self, reply: Reply) -> None:
+        """Take a reply in the event loop."""
+        key: object = object()
+        if reply.get("type") == "picture":
+            key = ("picture", reply.get("pane"))
+            older = self._replies.pop(key, None)
+            if older is not None and older["seq"] != reply["seq"]:
+                self._replies[object()] = {
+                    "type": "superseded", "of": "fit", "seq": older["seq"], "pane": older["pane"],
+                }  # fmt: skip
+        self._replies[key] = reply
+        self.full = len(self._replies) > MOST_REPLIES
+        self._changed.set()
+
+    async def take(self) -> Reply:
+        """Wait for a reply and return the oldest."""
+        while not self._replies:
+            self._changed.clear()
+            await self._changed.wait()
+        return self._replies.pop(next(iter(self._replies)))
+
+
+async def _converse(
+    websocket: WebSocket, make: Callable[[Callable[[Reply], None]], Session]
+) -> None:
+    """Pass requests to a session and its replies to the page, until one of them ends."""
+    outbox = Outbox(asyncio.get_running_loop())
+    session = make(outbox.put)
+    jobs = {
+        asyncio.create_task(_pass_requests(websocket, session, outbox)),
+        asyncio.create_task(_pass_replies(websocket, outbox)),
+    }
+    try:
+        await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        session.close(wait=False)  # a thread may be in the middle of a step: nobody waits for it
+        for job in jobs:
+            job.cancel()
+        for outcome in await asyncio.gather(*jobs, return_exceptions=True):
+            if isinstance(outcome, Exception) and not isinstance(outcome, WebSocketDisconnect):
+                _logger.error("a socket ended with an error", exc_info=outcome)
+
+
+async def _pass_requests(websocket: WebSocket, session: Session, outbox: Outbox) -> None:
+    while True:
+        message = await websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            return
+        text = message.get("text")
+        text = message.get("bytes") or b"" if text is None else text
+        size = len(text) if isinstance(text, bytes) else len(text.encode())
+        if size > LARGEST_MESSAGE:
+            await websocket.close(TOO_LARGE)
+            return
+        if outbox.full:  # the page asks, and does not listen
+            await websocket.close(TRY_LATER)
+            return
+        session.receive(text)
+
+
+async def _pass_replies(websocket: WebSocket, outbox: Outbox) -> None:
+    while True:
+        text = json.dumps(await outbox.take(), allow_nan=False, separators=(",", ":"))
+        await websocket.send_text(text)
+
+
+# ------------------------------------------------------------------- the server
+
+
+def serve(
+    port: int = 0,
+    host: str = LOOPBACK[0],
+    open_browser: bool = True,
+    lesson: Any = None,
+    points: Reply | None = None,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the page until Ctrl-C, which raises KeyboardInterrupt once everything is given back.
+
+    Parameters
+    ----------
+    port : int, default=0
+        0: any that is free.
+    host : str, default="127.0.0.1"
+        The address to listen on.
+    open_browser : bool, default=True
+        Whether to open the page in the browser.
+    lesson : Lesson, optional
+        A lesson that pages open at once.
+    points : dict, optional
+        A reply of type "points" that pages begin with.
+    on_ready : callable, optional
+        Called with the address of the page as soon as it can be opened.
+    """
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    with _listen(host, port) as listener:
+        address = _describe_address(host, listener.getsockname()[1])
+        hosts = LOOPBACK if host in LOOPBACK else (*LOOPBACK, host, socket.gethostname(), "")
+        server = uvicorn.Server(_configure(make_app(token, lesson, points, hosts)))
+        url = f"http://{address}/?token={token}"
+        _start(warm_up)
+        if on_ready is not None:
+            on_ready(url)
+        if open_browser:  # some browsers return only when they are closed
+            _start(partial(webbrowser.open, url))
+        server.run(sockets=[listener])
+
+
+def _start(job: Callable[[], Any]) -> None:
+    """Do something in the background; it keeps nobody from leaving."""
+    threading.Thread(target=job, name="maxmargin-studio-start", daemon=True).start()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, so that nobody else can have the address from now on."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as wrong:
+        raise OSError(
+            f"the studio cannot listen on port {port} of {host}: {wrong.strerror or wrong}; "
+            "another port may be free (0: any)"
+        ) from wrong
+
+
+def _describe_address(host: str, port: int) -> str:
+    """Return host and port as they stand in an address.
+
+    >>> _describe_address("::1", 8000), _describe_address("0.0.0.0", 80)
+    ('[::1]:8000', '127.0.0.1:80')
+    """
+    everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+    host = everywhere.get(host, host)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _configure(app: Starlette) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws=WebSocketsSansIOProtocol,
+        ws_max_size=LARGEST_MESSAGE,
+        ws_per_message_deflate=False,  # costs time, and nothing leaves this machine
+        lifespan="off",
+        log_config=None,
+        log_level=logging.ERROR,  # lines on single requests would have the token
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+
+
+def warm_up() -> None:
+    """Have the loops compiled that the first pictures need."""
+    try:
+        for name in ("SVC", "LinearSVC", "HardMarginSVC", "Perceptron"):
+            _draw_example(name)
+    except Exception:  # the page will say what is wrong, to whoever asks for it
+        _logger.debug("the loops could not be compiled", exc_info=True)
+
+
+def _draw_example(model: str) -> None:
+    """Draw four points with a model, for nobody."""
+    import numpy as np
+
+    from maxmargin.studio import catalogue, pictures
+    from maxmargin.studio.messages import Fit
+    from maxmargin.studio.scene import Choice, Scene, View
+
+    sliders = {name: slider.default for name, slider in catalogue.SLIDERS.items()}
+    scene = Scene(
+        np.array([[-1.0, -0.5], [-0.5, -1.0], [1.0, 0.5], [0.5, 1.5]]),
+        np.array([0, 0, 1, 1]),
+        Choice(model, sliders, catalogue.MODELS[model].kernel),
+        View(-2, 2, -2, 2),
+    )
+    pictures.draw(Fit(0, 0, scene, (8, 8)), lambda: False, lambda picture: None)
