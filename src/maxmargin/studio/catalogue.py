@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 
 class Slider(NamedTuple):
-    """A number that is set by a slider: on a log scale, and rounded to whole numbers, if it says so."""
+    """A number that is set by a slider, on a log scale or in whole numbers if it says so."""
 
     symbol: str
     help: str
@@ -31,11 +31,12 @@ class Model(NamedTuple):
 
 # Those of kernels are shown if the expression names them.
 SLIDERS = {
-    "C": Slider("C", "How much a point on the wrong side of its margin costs.", 1e-3, 1e4, 1.0, True),
+    "C": Slider("C", "What a point on the wrong side of its margin costs.", 1e-3, 1e4, 1.0, True),
     "gamma": Slider("γ", "How quickly the kernel falls with distance.", 1e-2, 1e2, 1.0, True),
     "degree": Slider("degree", "Degree of the polynomial.", 1, 8, 3, whole=True),
     "coef0": Slider("coef0", "Constant added to the product.", 0.0, 5.0, 1.0),
-    "nu": Slider("ν", "Between the share of errors and the share of support vectors.", 0.01, 0.99, 0.3),
+    "nu": Slider("ν", "At least the share of errors, at most that of support vectors.",
+                 0.01, 0.99, 0.3),
     "epsilon": Slider("ε", "Half the height of the tube.", 1e-3, 2.0, 0.2, True),
     "eta": Slider("η", "How far one update moves the line.", 1e-2, 1e1, 1.0, True),
     "margin": Slider("θ", "Points with y f ≤ θ count as mistakes.", 0.0, 5.0, 0.0),
@@ -51,7 +52,8 @@ MODELS = {
         "Perceptron", "Learns from its mistakes, one by one.", _PERCEPTRON, runs=("perceptron",)
     ),
     "AveragedPerceptron": Model(
-        "Averaged perceptron", "The mean of all lines on the way.", _PERCEPTRON, runs=("perceptron",)
+        "Averaged perceptron", "The mean of all lines on the way.", _PERCEPTRON,
+        runs=("perceptron",),
     ),
     "VotedPerceptron": Model(
         "Voted perceptron", "All lines on the way have a vote.", _PERCEPTRON, runs=("perceptron",)

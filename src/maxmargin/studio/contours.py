@@ -1,0 +1,326 @@
+"""Level sets of a function of the plane, and the borders between regions, as polylines.
+
+Marching squares find the edges of a grid that a line crosses and join them cell by cell; a cell
+whose line could run in two ways (a saddle) is decided by its centre. The crossing on each edge is
+then found by Chandrupatla's method, a bracketed mixture of inverse quadratic interpolation and
+bisection: for all edges and all levels at once, so that a picture takes a handful of calls of the
+function. Vertices therefore lie on the line itself and not only near it.
+
+T. R. Chandrupatla (1997), Advances in Engineering Software 28, 145–149.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin._typing import Flags, Floats, Ints
+from maxmargin.studio.scene import View
+
+Function = Callable[[Floats], Floats]
+Winner = Callable[[Floats], npt.NDArray[np.intp]]
+
+_STEPS = 60  # of the root finder, at most: more than bisection needs
+_HALVINGS = 27  # of an edge between two regions: to 1e-8 of its length
+_SIDES = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])  # bottom, right, top, left, by their corners
+
+
+class Grid(NamedTuple):
+    """Places in the plane, in columns x and rows y, both ascending."""
+
+    x: Floats
+    y: Floats
+
+    @classmethod
+    def of(cls, view: View, cols: int, rows: int) -> "Grid":
+        """Return a grid whose outermost places are on the edges of what is seen."""
+        return cls(
+            np.linspace(view.left, view.right, cols), np.linspace(view.bottom, view.top, rows)
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.y), len(self.x)
+
+    def points(self) -> Floats:
+        """Return all places, row by row, as an array (rows · columns, 2)."""
+        return np.column_stack([np.tile(self.x, len(self.y)), np.repeat(self.y, len(self.x))])
+
+
+# ------------------------------------------------------------------- level sets
+
+
+def trace_levels(
+    function: Function, grid: Grid, values: Floats, levels: Sequence[float]
+) -> list[list[Floats]]:
+    """Return for each level the lines on which a function has that value, as arrays (m, 2).
+
+    Parameters
+    ----------
+    function : callable
+        Takes points (m, 2) and returns numbers (m,).
+    grid : Grid
+        Where it was evaluated; what is smaller than a cell may be missed.
+    values : ndarray of shape (rows, columns)
+        Its values there.
+    levels : sequence of float
+        The levels. A closed line ends with its first vertex.
+    """
+    shifted = values - np.asarray(levels, dtype=np.float64)[:, np.newaxis, np.newaxis]
+    above = shifted >= 0
+    crossed = _crossed(above)
+    where = np.nonzero(crossed)
+    level, cells = where[0], np.column_stack(where[1:])
+    wanted = np.asarray(levels, dtype=np.float64)
+    start, end, f_start, f_end = _edge_ends(grid, shifted, level, cells)
+    span = end - start
+
+    def along(share: Floats, chosen: Ints) -> Floats:
+        places = start[chosen] + share[:, np.newaxis] * span[chosen]
+        return np.asarray(function(places) - wanted[level[chosen]])
+
+    share = find_roots(along, f_start, f_end)
+    vertices = start + share[:, np.newaxis] * span
+    number = np.full(crossed.shape, -1, dtype=np.int64)
+    number[where] = np.arange(len(level))
+    links, owner = _links(function, grid, number, above, wanted)
+    return [[vertices[chain] for chain in join(links[owner == k])] for k in range(len(levels))]
+
+
+def _crossed(sides: npt.NDArray[Any]) -> Flags:
+    """Return which edges have ends on different sides, of shape (levels, 2, rows, columns).
+
+    Edge (0, i, j) runs from place (i, j) to the right, edge (1, i, j) upwards.
+    """
+    crossed = np.zeros((len(sides), 2, *sides.shape[1:]), dtype=bool)
+    crossed[:, 0, :, :-1] = sides[:, :, :-1] != sides[:, :, 1:]
+    crossed[:, 1, :-1, :] = sides[:, :-1, :] != sides[:, 1:, :]
+    return crossed
+
+
+def _edge_ends(
+    grid: Grid, values: npt.NDArray[Any], level: Ints, edges: Ints
+) -> tuple[Floats, Floats, npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return where edges start and end, and the values there."""
+    upwards, i, j = edges.T
+    to_i, to_j = i + upwards, j + 1 - upwards
+    start = np.column_stack([grid.x[j], grid.y[i]])
+    end = np.column_stack([grid.x[to_j], grid.y[to_i]])
+    return start, end, values[level, i, j], values[level, to_i, to_j]
+
+
+def _cell_edges(number: Ints) -> Ints:
+    """Return the numbers of the edges of each cell: bottom, right, top, left; −1 if not crossed."""
+    across, up = number[:, 0], number[:, 1]
+    return np.stack(
+        [across[:, :-1, :-1], up[:, :-1, 1:], across[:, 1:, :-1], up[:, :-1, :-1]], axis=-1
+    )
+
+
+def _links(
+    function: Function, grid: Grid, number: Ints, above: Flags, levels: Floats
+) -> tuple[Ints, Ints]:
+    """Return pairs of edges that a line joins within a cell, and the level of each pair."""
+    edges = _cell_edges(number)
+    count = (edges >= 0).sum(axis=-1)
+    simple = np.nonzero(count == 2)
+    ends = edges[simple]
+    pairs = [ends[ends >= 0].reshape(-1, 2)]
+    owners = [simple[0]]
+    saddles = np.nonzero(count == 4)
+    if len(saddles[0]):
+        owner, i, j = saddles
+        centres = np.column_stack(
+            [0.5 * (grid.x[j] + grid.x[j + 1]), 0.5 * (grid.y[i] + grid.y[i + 1])]
+        )
+        # If the centre is on the side of the lower left corner, these two are connected through
+        # it, and the lines cut off the other two corners.
+        through = (function(centres) >= levels[owner]) == above[owner, i, j]
+        bottom, right, top, left = edges[saddles].T
+        pairs.append(np.column_stack([bottom, np.where(through, right, left)]))
+        pairs.append(np.column_stack([top, np.where(through, left, right)]))
+        owners += [owner, owner]
+    return np.concatenate(pairs), np.concatenate(owners)
+
+
+def find_roots(
+    function: Callable[[Floats, Ints], Floats], f_start: Floats, f_end: Floats, tol: float = 1e-8
+) -> Floats:
+    """Return where functions of [0, 1], with values of different signs at its ends, are zero.
+
+    ``function(t, chosen)`` returns the values at t of the functions with the numbers ``chosen``.
+    The result is the better end of a bracket of length 2·tol or less.
+    """
+    n = len(f_start)
+    a, b, c = np.zeros(n), np.ones(n), np.ones(n)
+    fa, fb, fc = np.array(f_start, dtype=np.float64), np.array(f_end, dtype=np.float64), None
+    t = fa / np.where(fa == fb, 1.0, fa - fb)  # a straight line between the ends, to begin with
+    t = np.clip(t, tol, 1 - tol)
+    fc = fb.copy()
+    left = np.flatnonzero((fa != 0) & (fb != 0))
+    for _ in range(_STEPS):
+        if not len(left):
+            break
+        x = a[left] + t[left] * (b[left] - a[left])
+        fx = function(x, left)
+        same = np.sign(fx) == np.sign(fa[left])
+        c[left], fc[left] = np.where(same, a[left], b[left]), np.where(same, fa[left], fb[left])
+        b[left], fb[left] = np.where(same, b[left], a[left]), np.where(same, fb[left], fa[left])
+        a[left], fa[left] = x, fx
+        width = np.abs(b[left] - a[left])
+        going = (fx != 0) & (width > 2 * tol)
+        left, limit = left[going], tol / width[going]
+        t[left] = np.clip(
+            _interpolate(a[left], b[left], c[left], fa[left], fb[left], fc[left]), limit, 1 - limit
+        )
+    return np.where(np.abs(fa) <= np.abs(fb), a, b)
+
+
+def _interpolate(a: Floats, b: Floats, c: Floats, fa: Floats, fb: Floats, fc: Floats) -> Floats:
+    """Return the share of the way from a to b at which to look next."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+        t = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        trusted = (phi * phi < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(t)
+    return np.where(trusted, t, 0.5)
+
+
+# ------------------------------------------------------------------- borders between regions
+
+
+class Border(NamedTuple):
+    """A line between the regions of two classes, by their numbers."""
+
+    pair: tuple[int, int]
+    line: Floats
+
+
+def trace_borders(winner: Winner, grid: Grid, labels: npt.NDArray[np.intp]) -> list[Border]:
+    """Return the lines between regions.
+
+    Parameters
+    ----------
+    winner : callable
+        Takes points (m, 2) and returns the number of the class that each belongs to.
+    grid : Grid
+        Where it was asked.
+    labels : ndarray of shape (rows, columns)
+        What it said there.
+    """
+    sides = labels[np.newaxis]
+    crossed = _crossed(sides)
+    where = np.nonzero(crossed)
+    level, edges = where[0], np.column_stack(where[1:])
+    if not len(level):
+        return []
+    start, end, first, last = _edge_ends(grid, sides, level, edges)
+    vertices, pairs = _halve(winner, start, end, first.astype(np.intp), last.astype(np.intp))
+    number = np.full(crossed.shape, -1, dtype=np.int64)
+    number[where] = np.arange(len(level))
+    links, junctions = _link_regions(winner, grid, number, sides, pairs)
+    vertices = np.concatenate([vertices, junctions])
+    found = []
+    for pair in np.unique(pairs, axis=0).tolist():
+        own = links[(pairs[links[:, 0]] == pair).all(axis=1)]
+        found += [Border((pair[0], pair[1]), vertices[chain]) for chain in join(own)]
+    return found
+
+
+def _halve(
+    winner: Winner, start: Floats, end: Floats, first: Ints, last: Ints
+) -> tuple[Floats, Ints]:
+    """Return where the winner changes on each edge, and the two classes that meet there."""
+    low, high = start, end
+    last = last.copy()
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        there = winner(middle)
+        same = there == first
+        low = np.where(same[:, np.newaxis], middle, low)
+        high = np.where(same[:, np.newaxis], high, middle)
+        last = np.where(same, last, there)
+    return 0.5 * (low + high), np.sort(np.column_stack([first, last]), axis=1)
+
+
+def _link_regions(
+    winner: Winner, grid: Grid, number: Ints, sides: npt.NDArray[np.intp], pairs: Ints
+) -> tuple[Ints, Floats]:
+    """Return pairs of vertices that a border joins, and the points at which three regions meet.
+
+    The first of a pair is an edge, whose classes are those of the border.
+    """
+    edges = _cell_edges(number)[0]
+    count = (edges >= 0).sum(axis=-1)
+    simple = edges[count == 2]
+    ends = simple[simple >= 0].reshape(-1, 2)
+    links = [ends[(pairs[ends[:, 0]] == pairs[ends[:, 1]]).all(axis=1)]]
+    i, j = np.nonzero(count > 2)
+    own = edges[i, j]
+    corners = np.stack([sides[0, i + y, j + x] for y, x in ((0, 0), (0, 1), (1, 1), (1, 0))], -1)
+    saddle = (corners[:, 0] == corners[:, 2]) & (corners[:, 1] == corners[:, 3])
+    if saddle.any():
+        centres = np.column_stack(
+            [0.5 * (grid.x[j] + grid.x[j + 1]), 0.5 * (grid.y[i] + grid.y[i + 1])]
+        )[saddle]
+        through = winner(centres) == corners[saddle, 0]
+        bottom, right, top, left = own[saddle].T
+        links.append(np.column_stack([bottom, np.where(through, right, left)]))
+        links.append(np.column_stack([top, np.where(through, left, right)]))
+    meeting = ~saddle
+    points, found = _meet(winner, grid, i[meeting], j[meeting])
+    cells = own[meeting][found]
+    junction = np.broadcast_to(np.arange(len(cells))[:, np.newaxis] + len(pairs), cells.shape)
+    links.append(np.column_stack([cells[cells >= 0], junction[cells >= 0]]))
+    return np.concatenate(links), points[found]
+
+
+def _meet(winner: Winner, grid: Grid, i: Ints, j: Ints) -> tuple[Floats, Flags]:
+    """Return for each cell the point at which three regions meet, and whether there is one.
+
+    A cell is quartered again and again, and the quarter with most classes kept.
+    """
+    low = np.column_stack([grid.x[j], grid.y[i]])
+    size = np.array([grid.x[1] - grid.x[0], grid.y[1] - grid.y[0]])
+    nine = np.array([[x, y] for y in (0.0, 0.5, 1.0) for x in (0.0, 0.5, 1.0)])
+    quarters = np.array([[k, k + 1, k + 3, k + 4] for k in (0, 1, 3, 4)])
+    found = np.ones(len(low), dtype=bool)
+    for _ in range(_HALVINGS if len(low) else 0):
+        places = low[:, np.newaxis] + nine * size
+        there = winner(places.reshape(-1, 2)).reshape(-1, 9)[:, quarters]
+        ordered = np.sort(there, axis=-1)
+        different = 1 + (np.diff(ordered, axis=-1) != 0).sum(axis=-1)
+        best = different.argmax(axis=1)
+        found &= different.max(axis=1) > 2
+        size = 0.5 * size
+        low = low + nine[quarters[best, 0]] * 2 * size
+    return low + 0.5 * size, found
+
+
+# ------------------------------------------------------------------- joining
+
+
+def join(links: Ints) -> list[list[int]]:
+    """Return the chains that links between numbers make; a closed one ends where it begins."""
+    neighbours: dict[int, list[int]] = {}
+    for first, second in links.tolist():
+        neighbours.setdefault(first, []).append(second)
+        neighbours.setdefault(second, []).append(first)
+    ends = [number for number, others in neighbours.items() if len(others) != 2]
+    chains = []
+    for start in [*ends, *neighbours]:  # open lines first: what is left is closed
+        while neighbours[start]:
+            chains.append(_walk(neighbours, start))
+    return chains
+
+
+def _walk(neighbours: dict[int, list[int]], start: int) -> list[int]:
+    """Return the chain from a number on, and take its links away."""
+    chain, here = [start], start
+    while neighbours[here]:
+        there = neighbours[here].pop()
+        neighbours[there].remove(here)
+        chain.append(there)
+        here = there
+    return chain
