@@ -225,12 +225,16 @@ def test_check_runs_every_step_and_ends_with_pytest(tree: Tree) -> None:
     ]
     last = done.stdout.splitlines()[-1]
     assert last.startswith("ran pytest")
-    assert last.endswith(f"-m not full and not cluster -k two words in {tree.root}")
+    assert last.endswith(f"-m not full and not cluster and not browser -k two words in {tree.root}")
 
 
 def test_full_runs_the_marked_tests_too(tree: Tree) -> None:
     assert "not full" not in tree.run("check", "--full").stdout
     assert "not cluster" not in tree.run("check", "--cluster").stdout
+    some = tree.run("check", "--browser", "--full").stdout
+    assert "-m not cluster in" in some
+    every = tree.run("check", "--cluster", "--browser", "--full").stdout
+    assert "-m  in" in every
 
 
 @pytest.mark.parametrize(("given", "random"), [((), False), (("--full",), True)])

@@ -92,7 +92,7 @@ def complete(words: str, count: int) -> list[str]:
 
 def test_completion_of_commands_choices_and_files() -> None:
     assert complete("s", 1) == [
-        f"plain,{name}" for name in ("search", "score", "separate", "scale",
+        f"plain,{name}" for name in ("search", "score", "separate", "studio", "scale",
                                      "svm-train", "svm-predict", "svm-scale")
     ]  # fmt: skip
     assert complete("fit --model qu", 3) == ["plain,quantile-svr"]

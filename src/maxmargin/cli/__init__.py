@@ -21,6 +21,7 @@ _SECTIONS = {
         "path": (f"{_HERE}.path:path", "Solve for one C after the other."),
         "inspect": (f"{_HERE}.inspect:inspect", "Show what is in a model file."),
         "report": (f"{_HERE}.report:report", "Write a page about a model, with pictures."),
+        "studio": (f"{_HERE}.studio:studio", "Open a page to draw points and watch models move."),
     },
     "Files": {
         "convert": (f"{_HERE}.convert:convert", "Convert data files, or model files."),

@@ -1,0 +1,108 @@
+"""``maxmargin studio``: a page on which margins move under the hand."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+
+from maxmargin.cli.output import Exit, Output, command, print_json
+
+EXAMPLE = """
+$ maxmargin studio --data iris.csv
+The studio opens in your browser; Ctrl-C ends it. Its address:
+  http://127.0.0.1:41523/?token=…
+"""
+OPENS = "The studio opens in your browser; Ctrl-C ends it. Its address:"
+WAITS = "The studio is ready; Ctrl-C ends it. Open this address in a browser:"
+LOCAL = "127.0.0.1"
+
+
+@command("studio", example=EXAMPLE, see_also=("diagnose", "separate", "try"))
+@click.argument("lesson", required=False, type=click.Path(dir_okay=False))
+@click.option(
+    "--data",
+    metavar="CSV",
+    type=click.Path(dir_okay=False),
+    help="A table to begin with: two of its columns are drawn, and the page can choose others.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Port to listen on; 0 is any that is free.",
+)
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    default=LOCAL,
+    show_default=True,
+    help="Address to listen on. Any other than the default can be reached from other machines.",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address of the page.")
+def studio(
+    output: Output, lesson: str | None, data: str | None, port: int, host: str, no_browser: bool
+) -> Exit:
+    """Open a page to draw points, drag them, and watch models answer.
+
+    The page is served by this machine to this machine, and needs no network. Its address has a
+    random token, without which nobody can use it.
+
+    LESSON is a Markdown file with fenced studio states, which the page opens as a lesson; ten
+    lessons come with it.
+    """
+    from maxmargin.studio.app import LOOPBACK, serve
+
+    opened = None if lesson is None else read_lesson(lesson)
+    points = None if data is None else read_points(data)
+    if host not in LOOPBACK:
+        output.note(
+            f"warning: the studio listens on {host}. Whoever reaches this machine and has the "
+            "address with its token can use it, and what is sent is not encrypted."
+        )
+
+    def announce(url: str) -> None:
+        if output.as_json:
+            print_json("studio", "done", url=url)
+        else:
+            output.text(WAITS if no_browser else OPENS)
+            output.command_line(url)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the page says what a fit has to say
+        try:
+            serve(port, host, not no_browser, opened, points, announce)
+        except KeyboardInterrupt:  # the way to end it
+            output.note("The studio is closed.")
+    return Exit.DONE
+
+
+def read_lesson(path: str) -> Any:
+    """Read and check a lesson."""
+    from maxmargin.studio.lessons import read_lesson
+
+    try:
+        return read_lesson(read_text(path))
+    except ValueError as wrong:
+        raise ValueError(f"{path}: {wrong}") from wrong
+
+
+def read_points(path: str) -> dict[str, Any]:
+    """Read the points of a table."""
+    from maxmargin.studio.tables import read
+
+    try:
+        return {**read(read_text(path)), "name": Path(path).name}
+    except ValueError as wrong:
+        raise ValueError(f"{path}: {wrong}") from wrong
+
+
+def read_text(path: str) -> str:
+    """Read a text file in UTF-8."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}") from None
+    except UnicodeDecodeError:
+        raise ValueError("the file is not text in UTF-8") from None
