@@ -27,6 +27,7 @@ MODULES = (
 KINDS = {
     "studio.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
+    "page.js": "text/javascript; charset=utf-8",
 }
 PAGE = "index.html"
 

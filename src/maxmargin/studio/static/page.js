@@ -1,0 +1,4 @@
+// @ts-check
+import { openPage } from "/studio.js";
+
+openPage(document.getElementById("studio"));
