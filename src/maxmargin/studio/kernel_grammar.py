@@ -14,6 +14,7 @@ import inspect
 import math
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from maxmargin import kernels
@@ -104,6 +105,16 @@ def _class(name: str) -> Any:
     return getattr(kernels, name)
 
 
+@cache
+def _parameters(name: str) -> tuple[str, ...]:
+    return tuple(key for key in inspect.signature(_class(name)).parameters if key != "of")
+
+
+def _taken(name: str) -> str:
+    *others, last = _parameters(name) or ("nothing",)
+    return f"{name} takes {', '.join(others)}{' and ' if others else ''}{last}"
+
+
 class _Token(NamedTuple):
     kind: str  # "number", "name", "sign" or "end"
     text: str
@@ -133,11 +144,12 @@ def _split(text: str) -> list[_Token]:
 
 
 def _error(message: str, position: int) -> KernelSyntaxError:
-    return KernelSyntaxError(f"At character {position + 1}: {message}.", position)
+    end = "" if message.endswith(("?", ".")) else "."
+    return KernelSyntaxError(f"At character {position + 1}: {message}{end}", position)
 
 
 def _unknown(word: str, known: tuple[str, ...]) -> str:
-    return (did_you_mean(word, known) or f" Known are {', '.join(known)}.").rstrip(".")
+    return did_you_mean(word, known) or f" Known are {', '.join(known)}."
 
 
 Value = Kernel | int | float
@@ -176,7 +188,7 @@ class _Parser:
 
     def expect(self, sign: str, meaning: str) -> None:
         if not self.follows(sign):
-            raise _error(f"{sign!r} {meaning}, got {self.next}", self.next.position)
+            raise _error(f"{sign!r} {meaning} is expected, got {self.next}", self.next.position)
         self.take()
 
     # ------------------------------------------------------------ expressions
@@ -252,7 +264,7 @@ class _Parser:
         if token.text == "(":
             self.enter(token)
             inside = self.sum()
-            self.expect(")", "closes the parenthesis")
+            self.expect(")", "to close the parenthesis")
             self.depth -= 1
             return inside
         if token.text == "-":
@@ -307,7 +319,7 @@ class _Parser:
             raise _error(f"a text has at most {MOST_KERNELS} kernels", token.position)
         self.enter(self.take())
         arguments = self.arguments(name)
-        self.expect(")", f"closes {name}(")
+        self.expect(")", f"to close the arguments of {name}")
         self.depth -= 1
         if name == "Constant" and "value" not in arguments:
             raise _error("Constant needs a value: Constant(1)", token.position)
@@ -319,36 +331,38 @@ class _Parser:
         return kernel
 
     def arguments(self, name: str) -> dict[str, Any]:
-        known = tuple(key for key in inspect.signature(_class(name)).parameters if key != "of")
+        """Return what stands in the parentheses, by the names of the parameters."""
         found: dict[str, Any] = {}
-        by_name = False
+        positional = 0
         while not self.follows(")"):
             if found:
-                self.expect(",", f"or ')' follows an argument of {name}")
+                self.expect(",", f"or ')' after an argument of {name}")
             start = self.next
             if start.kind == "name" and self.tokens[self.at + 1].text == "=":
-                by_name, key = True, start.text
-                self.at += 2
-                if key not in known:
-                    takes = f"it takes {', '.join(known) or 'nothing'}"
-                    question = did_you_mean(key, known).rstrip("?")
-                    raise _error(
-                        f"{name} has no {key!r}; {takes}{question and '.' + question + '?'}",
-                        start.position,
-                    )
-            elif by_name:
+                key = self.keyword(name)
+            elif positional < len(found):
                 raise _error("arguments without a name come first", start.position)
-            elif len(found) == len(known):
-                raise _error(
-                    f"{name} takes {', '.join(known) or 'nothing in its parentheses'}, and no more",
-                    start.position,
-                )
+            elif positional == len(_parameters(name)):
+                raise _error(f"{_taken(name)}, and no more", start.position)
             else:
-                key = known[len(found)]
+                key = _parameters(name)[positional]
+                positional += 1
             if key in found:
                 raise _error(f"{key} is there twice", start.position)
             found[key] = self.argument(name, key)
         return found
+
+    def keyword(self, name: str) -> str:
+        """Return the parameter that is named before an equals sign."""
+        token = self.take()
+        self.take()
+        known = _parameters(name)
+        if token.text not in known:
+            raise _error(
+                f"{name} has no {token.text!r}; {_taken(name)}.{did_you_mean(token.text, known)}",
+                token.position,
+            )
+        return token.text
 
     def argument(self, name: str, key: str) -> Any:
         start = self.next.position
@@ -382,7 +396,7 @@ class _Parser:
             if len(set(found)) < len(found):
                 raise _error(f"column {found[-1]} is there twice", place)
         if bracket:
-            self.expect("]", "closes the list of columns")
+            self.expect("]", "to close the list of columns")
         return found
 
     def column(self) -> int:

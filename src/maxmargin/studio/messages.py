@@ -432,7 +432,7 @@ def _read_choice(fields: _Fields) -> Choice:
 
 def _read_parameters(fields: _Fields) -> dict[str, float]:
     """Return the values of all sliders: those that are missing have their defaults."""
-    given = _Fields(fields.object("parameters"), "the parameters")
+    given = _Fields(fields.object("parameters"), "'parameters'")
     given.refuse_others(SLIDERS)
     return {
         name: _read_slider(given, name, slider) if name in given.mapping else slider.default
@@ -505,7 +505,7 @@ def _read_lift(seq: int, fields: _Fields) -> Lift:
 
 
 def _read_preset(seq: int, fields: _Fields) -> Preset:
-    given = _Fields(fields.object("parameters"), "the parameters")
+    given = _Fields(fields.object("parameters"), "'parameters'")
     if len(given.mapping) > MOST_PARAMETERS:
         raise fields.refuse("parameters", f"at most {MOST_PARAMETERS} numbers", given.mapping)
     parameters = {}

@@ -1,0 +1,330 @@
+"""Texts are read as Python would read them, and whatever is no kernel is refused with its place."""
+
+import ast
+import inspect
+from functools import reduce
+from operator import add, mul
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maxmargin import kernels
+from maxmargin.kernels import Kernel
+from maxmargin.studio import kernel_grammar
+from maxmargin.studio.catalogue import MODELS, SLIDERS
+from maxmargin.studio.kernel_grammar import (
+    HIGHEST_POWER,
+    LONGEST,
+    MOST_KERNELS,
+    MOST_NESTED,
+    KernelSyntaxError,
+    describe,
+    names_in,
+    parse_kernel,
+)
+
+VALUES = {"gamma": 0.37, "degree": 4.0, "coef0": 2.5}
+ALL = frozenset(kernels.__all__) & {each["name"] for each in describe()}
+
+
+# ------------------------------------------------------------------- kernels and their texts
+
+
+class Written(NamedTuple):
+    """A text, the kernel that it means, and how tightly it binds: 3 atoms … 0 sums."""
+
+    text: str
+    kernel: Kernel
+    precedence: int
+
+    def inside(self, precedence: int) -> str:
+        """Return the text as a member of something that binds so tightly."""
+        return self.text if self.precedence > precedence else f"({self.text})"
+
+
+NUMBERS = st.one_of(
+    st.integers(0, 10**6),
+    st.floats(0, 1e6, allow_nan=False),
+    st.sampled_from([1e-300, 0.1, 1e6]),
+).map(lambda number: (repr(number), number))
+GAMMAS = st.one_of(NUMBERS.filter(lambda pair: pair[1] > 0), st.just(("gamma", VALUES["gamma"])))
+DEGREES = st.one_of(
+    st.integers(1, HIGHEST_POWER).map(lambda n: (str(n), n)), st.just(("degree", 4))
+)
+SHIFTS = st.one_of(
+    NUMBERS, NUMBERS.map(lambda pair: (f"-{pair[0]}", -pair[1])), st.just(("coef0", 2.5))
+)
+
+
+@st.composite
+def leaves(draw: st.DrawFn) -> Written:
+    name = draw(st.sampled_from(sorted(ALL - {"Columns"})))
+    kind = getattr(kernels, name)
+    keys = list(inspect.signature(kind).parameters)
+    sources = {"gamma": GAMMAS, "degree": DEGREES, "coef0": SHIFTS, "value": NUMBERS}
+    count = len(keys) if name == "Constant" else draw(st.integers(0, len(keys)))
+    positional = draw(st.integers(0, count))
+    texts, arguments = [], {}
+    for k, key in enumerate(keys[:count]):
+        text, arguments[key] = draw(sources[key])
+        texts.append(text if k < positional else f"{key}={text}")
+    return Written(f"{name}({', '.join(texts)})", kind(**arguments), 3)
+
+
+@st.composite
+def compositions(draw: st.DrawFn, members: st.SearchStrategy[Written]) -> Written:
+    match draw(st.integers(0, 4)):
+        case 0:
+            some = draw(st.lists(members, min_size=2, max_size=3))
+            text = " + ".join(each.inside(0) for each in some)
+            return Written(text, reduce(add, (each.kernel for each in some)), 0)
+        case 1:
+            some = draw(st.lists(members, min_size=2, max_size=3))
+            text = "*".join(each.inside(1) for each in some)
+            return Written(text, reduce(mul, (each.kernel for each in some)), 1)
+        case 2:
+            one, exponent = draw(members), draw(st.integers(1, 2))
+            sign = draw(st.sampled_from(["**", " ** ", "^"]))
+            return Written(f"{one.inside(2)}{sign}{exponent}", one.kernel**exponent, 2)
+        case 3:
+            one, number = draw(members), draw(st.sampled_from([2, 0.5, 0, 3.25]))
+            return Written(f"{number} * {one.inside(1)}", number * one.kernel, 1)
+        case _:
+            one, columns = draw(members), draw(st.sampled_from([[0], [1], [0, 1], [1, 0]]))
+            shown = columns[0] if len(columns) == 1 and draw(st.booleans()) else columns
+            return Written(f"Columns({one.text}, {shown})", kernels.Columns(one.kernel, columns), 3)
+
+
+EXPRESSIONS = st.recursive(leaves(), compositions, max_leaves=5).filter(
+    lambda written: len(written.text) <= LONGEST
+)
+
+
+def attempt(text: str) -> tuple[Kernel, None] | tuple[None, KernelSyntaxError]:
+    """Return the kernel of a text, or why there is none."""
+    try:
+        return parse_kernel(text, VALUES), None
+    except KernelSyntaxError as error:
+        return None, error
+
+
+def check_reading(written: Written) -> None:
+    """A text is read as the kernel that it means, and so is the text of that kernel."""
+    kernel, error = attempt(written.text)
+    if kernel is None:  # numbers or powers grew beyond the limits
+        assert "at most" in str(error)
+        return
+    assert kernel == written.kernel
+    again = repr(kernel)
+    if len(again) <= LONGEST:
+        assert parse_kernel(again) == kernel
+        assert names_in(again) == ()
+
+
+@given(EXPRESSIONS)
+@settings(max_examples=150)
+def test_texts_mean_what_they_mean_in_python(written: Written) -> None:
+    check_reading(written)
+
+
+@pytest.mark.full
+@given(EXPRESSIONS)
+@settings(max_examples=5000)
+def test_many_texts_mean_what_they_mean_in_python(written: Written) -> None:
+    check_reading(written)
+
+
+# ------------------------------------------------------------------- examples
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("RBF(gamma)", "RBF(gamma=0.37)"),
+        ("rbf(γ)", "RBF(gamma=0.37)"),
+        ("poly(degree, gamma = 2 * gamma)", "Polynomial(degree=4, gamma=0.74)"),
+        ("Linear()^degree", "Linear() ** 4"),
+        ("  1 + \n Linear( )\t", "Constant(value=1) + Linear()"),
+        ("2*3*Linear()*0.5", "3.0 * Linear()"),
+        ("(2 * Linear()) ** 3", "8 * Linear() ** 3"),
+        ("((Linear()**2)**2)", "Linear() ** 4"),
+        ("Sigmoid(0.5, -coef0)", "Sigmoid(gamma=0.5, coef0=-2.5)"),
+        ("chi2(.5)", "ChiSquared(gamma=0.5)"),
+        ("gamma*Linear() + (1+1)", "0.37 * Linear() + Constant(value=2)"),
+        ("Columns(RBF(1), 0)", "Columns(kernel=RBF(), columns=[0])"),
+        ("Columns(columns=[1], kernel=Linear())", "Columns(kernel=Linear(), columns=[1])"),
+    ],
+)
+def test_ways_of_writing(text: str, shown: str) -> None:
+    assert repr(parse_kernel(text, VALUES)) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "says"),
+    [
+        ("", 0, "the end of the text"),
+        ("   ", 3, "the end of the text"),
+        ("RFB(gamma)", 0, "Did you mean 'RBF'?"),
+        ("2 * RFB(gamma)", 4, "At character 5: there is no kernel 'RFB'"),
+        ("RBF", 0, "RBF needs parentheses: RBF(gamma)"),
+        ("RBF(gama)", 4, "Did you mean 'gamma'?"),
+        ("RBF(gama=1)", 4, "RBF takes gamma. Did you mean 'gamma'?"),
+        ("RBF(C)", 4, "'C' is not known"),
+        ("RBF(0)", 4, "must be above 0, got 0"),
+        ("RBF(-gamma)", 4, "must be above 0, got -0.37"),
+        ("RBF(Linear())", 4, "is a number or a slider, got a kernel"),
+        ("RBF(1, 2)", 7, "RBF takes gamma, and no more"),
+        ("Linear(1)", 7, "Linear takes nothing"),
+        ("Polynomial(2, degree=3)", 14, "degree is there twice"),
+        ("Polynomial(gamma=1, 2)", 20, "come first"),
+        ("Polynomial(2.5)", 11, "a whole number from 1 to 8, got 2.5"),
+        ("Polynomial(0)", 11, "a whole number from 1 to 8, got 0"),
+        ("Polynomial(9)", 11, "a whole number from 1 to 8, got 9"),
+        ("Linear() ** 9", 12, "from 1 to 8, got 9"),
+        ("Linear() ** 0.5", 12, "got 0.5"),
+        ("Linear() ** RBF()", 12, "got a kernel"),
+        ("(Linear() ** 4) ** 4", 19, "at most 8, got 16"),
+        ("(2 * Linear() ** 4) ** 4", 23, "at most 8, got 16"),
+        ("Linear() ** 2 ** 2", 14, "needs parentheses"),
+        ("2 ** 2 * Linear()", 2, "only kernels are raised"),
+        ("RBF() - Linear()", 6, "write + instead of -"),
+        ("-RBF()", 0, "cannot be negative"),
+        ("--1 * RBF()", 1, "is expected, got '-'"),
+        ("-1 * RBF()", 0, "negative number -1"),
+        ("RBF() * -1", 8, "negative number -1"),
+        ("RBF() + -1", 8, "negative number -1"),
+        ("Constant(-1)", 9, "negative number -1"),
+        ("Constant()", 0, "Constant(1)"),
+        ("Columns(RBF())", 0, "needs a kernel and a column"),
+        ("Columns(2, 0)", 8, "got the number 2"),
+        ("Columns(RBF(), 2)", 15, "from 0 to 1, got 2"),
+        ("Columns(RBF(), [0, 0])", 19, "column 0 is there twice"),
+        ("Columns(RBF(), [0, 1)", 20, "']' to close the list of columns is expected, got ')'"),
+        ("Columns(RBF(), [])", 16, "is expected, got ']'"),
+        ("Columns(RBF(), [0], of=2)", 20, "Columns has no 'of'"),
+        ("7", 0, "Constant(7)"),
+        ("RBF() Linear()", 6, "joined by + or *"),
+        ("RBF())", 5, "joined by + or *, got ')'"),
+        ("(RBF()", 6, "')' to close the parenthesis is expected, got the end"),
+        ("RBF(1", 5, "got the end of the text"),
+        ("RBF(1 2)", 6, "or ')' after an argument of RBF"),
+        ("RBF() / 2", 6, "'/' has no meaning here"),
+        ("RBF('scale')", 4, "has no meaning here"),
+        ("1e10 * RBF()", 0, "at most 1e+09"),
+        ("1e400 * RBF()", 0, "at most 1e+09"),
+        ("9" * 150 + " * RBF()", 0, "at most 1e+09"),
+        ("1e9 * RBF() * 10", 0, "at most 1e+09"),
+        ("(1e9 * RBF()) ** 8", 14, "at most 1e+09"),
+        ("Precomputed()", 0, "there is no kernel 'Precomputed'"),
+        ("FromFunction(print)", 0, "there is no kernel 'FromFunction'"),
+        ("__import__(1)", 0, "there is no kernel '__import__'"),
+        ("RBF.__class__", 3, "'.' has no meaning here"),
+        ("RBF(gamma=RBF)", 10, "RBF needs parentheses"),
+        ("RBF(٣)", 4, "has no meaning here"),
+        ("RBF(\ud800)", 4, "has no meaning here"),
+    ],
+)
+def test_what_is_no_kernel_is_refused_with_its_place(text: str, position: int, says: str) -> None:
+    with pytest.raises(KernelSyntaxError) as refused:
+        parse_kernel(text, VALUES)
+    assert says in str(refused.value)
+    assert refused.value.position == position
+    assert str(refused.value)[-1] in ".?"
+    str(refused.value).encode()  # can be sent
+
+
+def test_limits() -> None:
+    nested = f"{'(' * (MOST_NESTED - 1)}RBF(){')' * (MOST_NESTED - 1)}"
+    assert parse_kernel(nested) == kernels.RBF()
+    with pytest.raises(KernelSyntaxError, match=f"at most {MOST_NESTED} deep"):
+        parse_kernel(f"({nested})")
+    terms = " + ".join(["Linear()"] * MOST_KERNELS)
+    assert len(parse_kernel(terms).get_params(deep=False)["terms"]) == MOST_KERNELS
+    with pytest.raises(KernelSyntaxError, match=f"at most {MOST_KERNELS} kernels"):
+        parse_kernel(terms + " + RBF()")
+    assert parse_kernel("RBF()".ljust(LONGEST)) == kernels.RBF()
+    with pytest.raises(KernelSyntaxError, match=f"at most {LONGEST} characters, this one has"):
+        parse_kernel("RBF()".ljust(LONGEST + 1))
+
+
+# ------------------------------------------------------------------- any text
+
+PIECES = [
+    *sorted(ALL), "gamma", "degree", "coef0", "γ", "rbf", "(", ")", "()", "[", "]", ",", "=", "+", "-",
+    "*", "**", "^", "1", "0", "2.5", "1e9", "1e-400", ".", " ", "\n", "kernel", "columns", "value",
+    "'", "_", "é", "\x00", "0x1", "1_0", "1j", "nan", "inf", "lambda", "\ud800",
+]  # fmt: skip
+SOUPS = st.one_of(
+    st.text(max_size=LONGEST + 5),
+    st.lists(st.sampled_from(PIECES), max_size=60).map("".join),
+    st.tuples(EXPRESSIONS, st.sampled_from(PIECES), st.integers(0, LONGEST)).map(
+        lambda drawn: drawn[0].text[: drawn[2]] + drawn[1] + drawn[0].text[drawn[2] :]
+    ),
+)
+
+
+def check_any(text: str) -> None:
+    """A text is refused by one error, or it is a kernel that its own text gives once more."""
+    kernel, error = attempt(text)
+    if error is not None:
+        assert 0 <= error.position <= len(text)
+        assert len(str(error)) < 2 * LONGEST + 200
+        str(error).encode()
+        return
+    assert kernel is not None
+    kernel.check_parameters()
+    assert set(names_in(text)) <= set(VALUES)
+    shown = repr(kernel)
+    assert ast.parse(shown, mode="eval")  # Python can read it, too
+    if len(shown) <= LONGEST:
+        assert parse_kernel(shown) == kernel
+
+
+@given(SOUPS)
+@settings(max_examples=300)
+def test_any_text_is_a_kernel_or_refused(text: str) -> None:
+    check_any(text)
+
+
+@pytest.mark.full
+@given(SOUPS)
+@settings(max_examples=20_000)
+def test_many_texts_are_kernels_or_refused(text: str) -> None:
+    check_any(text)
+
+
+# ------------------------------------------------------------------- sliders and the catalogue
+
+
+def test_names_are_those_of_the_text() -> None:
+    assert names_in("RBF(gamma) * Polynomial(degree, γ)") == ("gamma", "degree")
+    assert names_in("Linear()") == ()
+    assert names_in("RBF() + coef0") == ("coef0",)
+    with pytest.raises(KernelSyntaxError):
+        names_in("RBF(")
+
+
+def test_missing_values_are_defaults() -> None:
+    defaults = {name: SLIDERS[name].default for name in ("gamma", "degree", "coef0")}
+    text = "Polynomial(degree, gamma, coef0)"
+    assert parse_kernel(text) == parse_kernel(text, defaults)
+
+
+def test_every_kernel_that_is_offered_can_be_written() -> None:
+    for each in describe():
+        kernel = parse_kernel(each["call"])
+        assert type(kernel).__name__ == each["name"]
+        assert each["help"].endswith(".")
+    assert {each["name"] for each in describe()} == ALL
+    for model in MODELS.values():
+        if model.kernel:
+            parse_kernel(model.kernel)
+
+
+def test_nothing_is_evaluated() -> None:
+    tree = ast.parse(inspect.getsource(kernel_grammar))
+    called = {node.func.id for node in ast.walk(tree)
+              if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}  # fmt: skip
+    assert not called & {"eval", "exec", "compile", "__import__", "literal_eval"}
