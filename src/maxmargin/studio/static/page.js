@@ -1,4 +1,5 @@
 // @ts-check
 import { openPage } from "/studio.js";
 
-openPage(document.getElementById("studio"));
+// Scripts and tests find the studio here.
+openPage(document.getElementById("studio")).then((studio) => Object.assign(window, { maxmarginStudio: studio }));
