@@ -1,8 +1,9 @@
 """``maxmargin studio``: a page on which margins move under the hand."""
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -15,6 +16,7 @@ The studio opens in your browser; Ctrl-C ends it. Its address:
 """
 OPENS = "The studio opens in your browser; Ctrl-C ends it. Its address:"
 WAITS = "The studio is ready; Ctrl-C ends it. Open this address in a browser:"
+Read = TypeVar("Read")
 LOCAL = "127.0.0.1"
 
 
@@ -53,9 +55,10 @@ def studio(
     lessons come with it.
     """
     from maxmargin.studio.app import LOOPBACK, serve
+    from maxmargin.studio.lessons import load_lesson
 
-    opened = None if lesson is None else read_lesson(lesson)
-    points = None if data is None else read_points(data)
+    opened = None if lesson is None else name_file(lesson, load_lesson)
+    points = None if data is None else name_file(data, read_points)
     if host not in LOOPBACK:
         output.note(
             f"warning: the studio listens on {host}. Whoever reaches this machine and has the "
@@ -78,12 +81,12 @@ def studio(
     return Exit.DONE
 
 
-def read_lesson(path: str) -> Any:
-    """Read and check a lesson."""
-    from maxmargin.studio.lessons import read_lesson
-
+def name_file(path: str, read: Callable[[str], Read]) -> Read:
+    """Read a file; an error says which."""
     try:
-        return read_lesson(read_text(path))
+        return read(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}") from None
     except ValueError as wrong:
         raise ValueError(f"{path}: {wrong}") from wrong
 
@@ -93,16 +96,7 @@ def read_points(path: str) -> dict[str, Any]:
     from maxmargin.studio.tables import read
 
     try:
-        return {**read(read_text(path)), "name": Path(path).name}
-    except ValueError as wrong:
-        raise ValueError(f"{path}: {wrong}") from wrong
-
-
-def read_text(path: str) -> str:
-    """Read a text file in UTF-8."""
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {path}") from None
+        text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError("the file is not text in UTF-8") from None
+    return read(text)

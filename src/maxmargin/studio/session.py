@@ -19,11 +19,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from maxmargin.clock import Limit, under
 from maxmargin.studio import catalogue, messages
 from maxmargin.studio.scene import MOST_CLASSES, MOST_POINTS, Scene
+
+if TYPE_CHECKING:
+    from maxmargin.studio.lessons import Lesson
 
 Reply = dict[str, Any]
 
@@ -108,7 +111,7 @@ class Session:
     def __init__(
         self,
         send: Callable[[Reply], None],
-        lesson: Any = None,
+        lesson: "Lesson | None" = None,
         points: Reply | None = None,
         *,
         handlers: Mapping[type, Handler] | None = None,
@@ -324,29 +327,22 @@ def _find_key(request: Any) -> Hashable:
 
 def _greet(request: messages.Hello, job: Job) -> Reply | None:
     from maxmargin import __version__
-    from maxmargin.studio import kernel_grammar, presets
+    from maxmargin.studio import kernel_grammar, lessons, presets
 
-    try:
-        from maxmargin.studio import lessons
-
-        titled = lessons.titles()
-    except ImportError:
-        titled = []
-    session = job.session
-    opened = [] if session.lesson is None else [session.lesson]
-    titles = [{"id": lesson.id, "title": lesson.title} for lesson in opened]
+    own, points = job.session.lesson, job.session.points
+    titles = [] if own is None else [{"id": own.id, "title": own.title}]
     reply = {
         "type": "catalogue",
         **catalogue.describe(),
         "presets": presets.describe(),
         "kernels": kernel_grammar.describe(),
-        "lessons": [*titles, *titled],
-        "lesson": session.lesson.id if session.lesson else None,
+        "lessons": [*titles, *lessons.titles()],
+        "lesson": None if own is None else own.id,
         "limits": {"points": MOST_POINTS, "classes": MOST_CLASSES},
         "version": __version__,
     }
-    session.deliver(job, reply, final=session.points is None)
-    return session.points
+    job.session.deliver(job, reply, final=points is None)
+    return points
 
 
 def _draw(request: messages.Fit, job: Job) -> None:
@@ -420,19 +416,19 @@ def _write_code(request: messages.Code, job: Job) -> Reply:
 def _open_lesson(request: messages.OpenLesson, job: Job) -> Reply:
     from maxmargin.studio import lessons
 
-    return lessons.open_lesson(request.id)
+    return lessons.open_lesson(request.id, job.session.lesson)
 
 
 def _judge_answer(request: messages.Answer, job: Job) -> Reply:
     from maxmargin.studio import lessons
 
-    return lessons.answer(request)
+    return lessons.answer(request, job.session.lesson)
 
 
 def _look_at_tasks(request: messages.Tasks, job: Job) -> Reply:
     from maxmargin.studio import lessons
 
-    return lessons.tasks(request)
+    return lessons.tasks(request, job.session.lesson)
 
 
 class _Kind(NamedTuple):
