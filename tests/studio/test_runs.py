@@ -1,0 +1,186 @@
+"""Runs that are stepped through: every frame says what is true at that step."""
+
+import json
+import math
+from contextlib import nullcontext
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+import maxmargin as mm
+from maxmargin._typing import Floats, Ints
+from maxmargin.studio import runs
+from maxmargin.studio.catalogue import MODELS
+from maxmargin.studio.messages import Run
+from maxmargin.studio.pictures import build
+from maxmargin.studio.scene import Choice, Scene, View
+
+VIEW = View(-3.0, 3.0, -2.5, 2.5)
+Data = tuple[Floats, Ints]
+
+
+def make(data: Data, model: str, kernel: str = "", **parameters: float) -> Scene:
+    return Scene(*data, Choice(model, parameters, kernel or MODELS[model].kernel), VIEW)
+
+
+def step(kind: str, scene: Scene) -> dict[str, Any]:
+    reply = runs.step_through(Run(7, 1, scene, kind), lambda: False)
+    text = json.dumps(reply, allow_nan=False)
+    assert len(text) <= 1_000_000
+    assert {"type": "run", "seq": 7, "pane": 1, "kind": kind}.items() <= reply.items()
+    assert len(reply["frames"]) <= runs.MOST_FRAMES
+    assert 0 <= reply["start"] < max(1, len(reply["frames"]))
+    return reply
+
+
+def numbered(X: Floats, y: Any) -> Data:
+    return X, np.unique(y, return_inverse=True)[1].astype(np.int64)
+
+
+APART = numbered(*mm.datasets.gaussians(60, variance=0.05, random_state=3))
+OVERLAPPING = numbered(*mm.datasets.gaussians(80, variance=0.5, random_state=3))
+RINGS = numbered(*mm.datasets.circles(60, random_state=0))
+LINEAR_PERCEPTRONS = ("Perceptron", "AveragedPerceptron", "VotedPerceptron")
+
+
+def on_line(frame: dict[str, Any], level: float = 0.0) -> Floats:
+    """Return f at the ends of the straight lines of a frame, which must be at a level."""
+    at = [line["at"] for line in frame["lines"] if line["level"] == level]
+    ends = np.reshape([coordinate for line in at for coordinate in line], (-1, 2))
+    return np.asarray(ends @ frame["weights"] + frame["intercept"])
+
+
+# ------------------------------------------------------------------- the perceptron
+
+
+@pytest.mark.parametrize("model", LINEAR_PERCEPTRONS)
+@pytest.mark.parametrize("eta", [0.5, 1.0, 4.0])
+def test_the_proof_of_the_bound_holds_in_every_frame(model: str, eta: float) -> None:
+    X, y = APART
+    reply = step("perceptron", make(APART, model, eta=eta))
+    lifted, signs = np.column_stack([X, np.ones(len(X))]), np.where(y == 1, 1.0, -1.0)
+    best = mm.HardMarginSVC(intercept="none").fit(lifted, signs).coef_[0]
+    best = best / np.linalg.norm(best)
+    gamma, radius = (signs * (lifted @ best)).min(), np.linalg.norm(lifted, axis=1).max()
+    lines = [f for f in reply["frames"] if not f["caption"].startswith("The model")]
+    assert [frame["x"] for frame in lines] == list(range(len(lines)))
+    for frame in lines:
+        k, w = frame["x"], np.array([*frame["weights"], frame["intercept"]])
+        along, length = w @ best, np.linalg.norm(w)
+        assert k * eta * gamma <= along + 1e-9 <= length + 2e-9
+        assert length <= eta * radius * math.sqrt(k) + 1e-9
+    _, left = reply["curves"]
+    assert left["kind"] == "bound"
+    assert_allclose(left["y"][0], (radius / gamma) ** 2, rtol=1e-6)
+    assert_allclose(np.diff(left["y"]), -np.diff(left["x"]))
+    assert left["y"][-1] >= 0
+
+
+def test_every_update_is_made_on_a_mistake_and_follows_the_rule() -> None:
+    X, y = APART
+    frames = step("perceptron", make(APART, "Perceptron"))["frames"]
+    assert [frames[0][name] for name in ("lines", "focus", "arrow")] == [[], None, None]
+    for before, after in pairwise(frames):
+        row = after["focus"]
+        sign = 1.0 if y[row] == 1 else -1.0
+        assert sign * (X[row] @ before["weights"] + before["intercept"]) <= 0
+        assert before["rows"]["kind"][row] == 5
+        assert_allclose(after["weights"], before["weights"] + sign * X[row], atol=1e-12)
+        assert_allclose(after["intercept"], before["intercept"] + sign)
+        assert after["caption"].startswith(f"Update {after['x']}: point {row + 1} was on ")
+        assert_allclose(on_line(after), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", ["Perceptron", "AveragedPerceptron"])
+@pytest.mark.parametrize("data", [APART, OVERLAPPING], ids=["apart", "overlapping"])
+def test_the_last_frame_is_the_fitted_line(model: str, data: Data) -> None:
+    scene = make(data, model, epochs=20)
+    last = step("perceptron", scene)["frames"][-1]
+    never = model == "Perceptron" and data is OVERLAPPING
+    with pytest.warns(ConvergenceWarning) if never else nullcontext():
+        fitted = build(scene).fit(*data)
+    assert_allclose(last["weights"], fitted.coef_[0], rtol=1e-12)
+    assert_allclose(last["intercept"], fitted.intercept_[0], rtol=1e-12)
+    assert last["arrow"] is not None
+    arrow = np.array(last["arrow"][2:]) - last["arrow"][:2]
+    assert_allclose(arrow[0] * fitted.coef_[0, 1], arrow[1] * fitted.coef_[0, 0], atol=1e-9)
+    assert arrow @ fitted.coef_[0] > 0
+
+
+def test_votes_are_drawn_where_the_prediction_changes() -> None:
+    scene = make(APART, "VotedPerceptron")
+    last = step("perceptron", scene)["frames"][-1]
+    fitted = build(scene).fit(*APART)
+    line = np.reshape(last["lines"][0]["at"], (-1, 2))
+    inner = line[(np.abs(line[:, 0]) < 2.9) & (np.abs(line[:, 1]) < 2.4)]
+    shifts = np.array([[0.02, 0.0], [-0.02, 0.0], [0.0, 0.02], [0.0, -0.02]])
+    around = [fitted.predict(inner + shift) for shift in shifts]
+    assert (np.ptp(around, axis=0) == 1).all()
+
+
+def test_overlapping_classes_have_no_bound_and_many_updates_are_thinned() -> None:
+    reply = step("perceptron", make(OVERLAPPING, "Perceptron", epochs=100))
+    assert "No line separates the classes" in reply["message"]
+    assert "are shown" in reply["message"]
+    assert [curve["name"] for curve in reply["curves"]] == ["updates made"]
+    assert "bound" not in reply["frames"][-1]["caption"]
+    assert reply["frames"][-1]["x"] == reply["curves"][0]["x"][-1]
+
+
+@pytest.mark.parametrize("data", [RINGS, OVERLAPPING], ids=["rings", "overlapping"])
+def test_the_kernel_perceptron_is_replayed_as_it_was_fitted(data: Data) -> None:
+    scene = make(data, "KernelPerceptron", gamma=2.0, epochs=30)
+    reply = step("perceptron", scene)
+    fitted = build(scene)
+    with pytest.warns(ConvergenceWarning) if data is OVERLAPPING else nullcontext():
+        fitted.fit(*data)
+    frames = reply["frames"]
+    assert frames[-1]["x"] == fitted.updates_
+    size = np.zeros(len(data[1]))
+    size[fitted.support_] = np.abs(fitted.dual_coef_[0]) / np.abs(fitted.dual_coef_).max()
+    assert_allclose(frames[-1]["rows"]["alpha"], size, atol=6e-4)
+    for line in frames[-1]["lines"]:
+        scores = fitted.decision_function(np.reshape(line["at"], (-1, 2)))
+        assert np.abs(scores).max() < 1e-4 * np.abs(fitted.dual_coef_).sum()
+    wrong = np.where(data[1] == 1, 1, -1) * fitted.decision_function(data[0]) <= 0
+    assert_allclose(np.array(frames[-1]["rows"]["kind"]) == 5, wrong)
+
+
+def test_the_bound_of_a_kernel_is_that_of_its_widest_margin() -> None:
+    reply = step("perceptron", make(RINGS, "KernelPerceptron", gamma=2.0))
+    bound = reply["curves"][1]["y"][0]
+    machine = mm.HardMarginSVC(kernel=mm.kernels.RBF(2.0)).fit(*RINGS)
+    assert_allclose(bound, mm.geometry.mistake_bound(mm.geometry.hyperplane(machine), *RINGS))
+    assert reply["frames"][-1]["x"] <= bound
+
+
+# ------------------------------------------------------------------- scenes with little on them
+
+
+_POINTS = {
+    "no points": np.zeros((0, 2)),
+    "one point": np.array([[0.5, 0.5]]),
+    "equal points": np.tile([[1.0, -1.0]], (6, 1)),
+    "two points": np.array([[0.0, 0.0], [1.0, 1.0]]),
+    "far away": np.array([[1e6, -1e6], [-1e6, 1e6], [0.0, 1e6]]),
+    "three classes": np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]),
+}
+
+
+@pytest.mark.parametrize("points", _POINTS.values(), ids=_POINTS)
+@pytest.mark.parametrize("model", [name for name in MODELS if MODELS[name].runs])
+def test_scenes_with_little_on_them_are_answered(model: str, points: Floats) -> None:
+    for classes in (1, 2, 3):
+        labels = np.arange(len(points)) % classes
+        for kind in MODELS[model].runs:
+            reply = step(kind, make((points, labels), model))
+            assert reply["frames"] or reply["message"]
+
+
+def test_a_run_that_nobody_waits_for_ends() -> None:
+    request = Run(1, 0, make(OVERLAPPING, "Perceptron"), "perceptron")
+    assert len(runs.step_through(request, lambda: True)["frames"]) == 0
