@@ -337,7 +337,8 @@ def _greet(request: messages.Hello, job: Job) -> Reply | None:
         "presets": presets.describe(),
         "kernels": kernel_grammar.describe(),
         "lessons": [*titles, *lessons.titles()],
-        "lesson": None if own is None else own.id,
+        "lesson": None if own is None else own.id,  # that the page opens at once
+        "given": points is not None,  # whether points follow
         "limits": {"points": MOST_POINTS, "classes": MOST_CLASSES},
         "version": __version__,
     }

@@ -69,7 +69,8 @@ export class Studio {
     this.store.subscribe((now, before) => this.update(now, before));
     this.link.unasked = (reply) => reply.type === "points" && this.points.take(reply);
     this.panesChanged();
-    if (!state && !this.catalogue.given) this.points.start("gaussians");
+    if (this.catalogue.lesson) this.lesson.open(this.catalogue.lesson);
+    else if (!state && !this.catalogue.given) this.points.start("gaussians");
   }
 
   /** Return a state without models that Python does not know. */
