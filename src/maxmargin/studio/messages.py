@@ -289,8 +289,11 @@ class _Fields:
 
     def refuse(self, name: str, must: str, value: Any) -> MessageError:
         """Return the error that says what a field must be, and what it is."""
-        where = f" of {self.place}" if self.place else ""
-        return MessageError(f"{name!r}{where} must be {must}, got {_shown(value)}.")
+        return MessageError(f"{self.placed(name)} must be {must}, got {_shown(value)}.")
+
+    def placed(self, name: str) -> str:
+        """Return the name of a field, with the place where it is."""
+        return f"{name!r} of {self.place}" if self.place else repr(name)
 
     def get(self, name: str) -> Any:
         """Return a field that may be missing, then as None."""
@@ -337,12 +340,12 @@ class _Fields:
             raise self.refuse(name, must, value)
         return list(value)
 
-    def object(self, name: str) -> dict[str, Any]:
-        """Return an object, which is empty if it is missing."""
+    def inner(self, name: str) -> "_Fields":
+        """Return the fields of an object, which is empty if it is missing."""
         value = self.mapping.get(name, {})
         if not isinstance(value, dict):
             raise self.refuse(name, "an object of names and numbers", value)
-        return value
+        return _Fields(value, self.placed(name))
 
     def coordinates(self, name: str) -> Floats:
         """Return numbers of the plane."""
@@ -426,13 +429,14 @@ def _read_choice(fields: _Fields) -> Choice:
         try:
             parse_kernel(kernel, parameters)
         except KernelSyntaxError as error:
-            raise MessageError(f"The kernel {_shown(kernel)} cannot be read. {error}") from None
+            must = f"empty or a kernel such as {default!r}"
+            raise MessageError(f"{fields.refuse('kernel', must, kernel)} {error}") from None
     return Choice(name, parameters, kernel)
 
 
 def _read_parameters(fields: _Fields) -> dict[str, float]:
     """Return the values of all sliders: those that are missing have their defaults."""
-    given = _Fields(fields.object("parameters"), "'parameters'")
+    given = fields.inner("parameters")
     given.refuse_others(SLIDERS)
     return {
         name: _read_slider(given, name, slider) if name in given.mapping else slider.default
@@ -505,13 +509,13 @@ def _read_lift(seq: int, fields: _Fields) -> Lift:
 
 
 def _read_preset(seq: int, fields: _Fields) -> Preset:
-    given = _Fields(fields.object("parameters"), "'parameters'")
+    given = fields.inner("parameters")
     if len(given.mapping) > MOST_PARAMETERS:
         raise fields.refuse("parameters", f"at most {MOST_PARAMETERS} numbers", given.mapping)
     parameters = {}
     for name in given.mapping:
         if type(name) is not str or len(name) > LONGEST_NAME or not _is_unicode(name):
-            raise MessageError(f"The parameters have the name {_shown(name)}, which is not known.")
+            raise MessageError(f"'parameters' has the field {_shown(name)}, which is not known.")
         parameters[name] = given.number(name, -FARTHEST, FARTHEST)
     seed = fields.whole("seed", 0, LARGEST_SEED) if "seed" in fields.mapping else 0
     return Preset(seq, fields.text("name", LONGEST_NAME), parameters, seed)

@@ -1,0 +1,451 @@
+"""Requests are read as they are written, and everything else is refused by one error."""
+
+import copy
+import dataclasses
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maxmargin.studio import messages
+from maxmargin.studio.catalogue import MODELS, SLIDERS
+from maxmargin.studio.messages import MessageError, parse, read
+from maxmargin.studio.scene import FARTHEST, MOST_CLASSES, MOST_POINTS, Scene
+
+SCENE: dict[str, Any] = {
+    "x": [0.0, 1.5, -2], "y": [0.5, -1.0, 3], "label": [0, 1, 4], "view": [-3, 3, -2, 2],
+    "model": "SVC", "parameters": {"C": 10, "gamma": 0.5}, "kernel": "RBF(gamma)",
+}  # fmt: skip
+POINTS = {name: SCENE[name] for name in ("x", "y", "label", "view")}
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "hello": {},
+    "fit": {**SCENE, "pane": 1, "grid": [96, 64], "wants": ["separability"]},
+    "run": {**SCENE, "pane": 0, "kind": "path"},
+    "lift": {**SCENE, "kind": "circle", "center": [0.5, 1], "scale": 2},
+    "diagnose": SCENE,
+    "preset": {"name": "moons", "parameters": {"noise": 0.25}, "seed": 7},
+    "table": {"text": "a,b\n1,2\n", "columns": [1, 0], "label": -1},
+    "kernel": {"text": "RBF(", "parameters": {"gamma": 3}},
+    "code": {
+        **POINTS,
+        "panes": [{"model": "SVC", "kernel": "rbf(2)"}, {"model": "LinearSVC", "parameters": {}}],
+    },
+    "lesson": {"id": "margins"},
+    "answer": {**SCENE, "lesson": "margins", "page": 2, "item": 1, "value": "0.5"},
+    "tasks": {**SCENE, "lesson": "margins", "page": 2},
+    "cancel": {"pane": 1},
+}
+MESSAGES = [{"type": kind, "seq": 5, **fields} for kind, fields in EXAMPLES.items()]
+TYPES = {
+    "kernel": messages.KernelText, "lesson": messages.OpenLesson,
+    **{kind: getattr(messages, kind.capitalize()) for kind in EXAMPLES
+       if kind not in ("kernel", "lesson")},
+}  # fmt: skip
+OPTIONAL = {"parameters", "kernel", "wants", "center", "scale", "seed", "columns"}
+
+
+def message(kind: str = "fit", /, **changes: Any) -> dict[str, Any]:
+    """Return a valid message with some fields changed."""
+    return {"type": kind, "seq": 5, **copy.deepcopy(EXAMPLES[kind]), **changes}
+
+
+def refusal(sent: Any) -> MessageError:
+    """Return the error by which a message is refused, which can be sent and read."""
+    with pytest.raises(MessageError) as refused:
+        parse(sent) if isinstance(sent, str | bytes) else read(sent)
+    check_error(refused.value)
+    return refused.value
+
+
+def check_error(error: MessageError) -> None:
+    text = str(error)
+    assert len(text) < 800
+    assert text[-1] in ".?"
+    assert "Traceback" not in text
+    assert "/" not in text.replace("'/'", "")
+    text.encode()
+
+
+# ------------------------------------------------------------------- what is read
+
+
+@pytest.mark.parametrize("sent", MESSAGES, ids=lambda sent: sent["type"])
+def test_examples_are_read(sent: dict[str, Any]) -> None:
+    before = copy.deepcopy(sent)
+    for request in (parse(json.dumps(sent)), parse(json.dumps(sent).encode()), read(sent)):
+        assert type(request) is TYPES[sent["type"]]
+        assert request.seq == 5
+        for field in dataclasses.fields(request):
+            value = getattr(request, field.name)
+            if field.name in sent and field.name != "parameters":  # which are completed
+                assert (list(value) if isinstance(value, tuple) else value) == sent[field.name]
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            request.seq = 6  # type: ignore[misc]
+    assert sent == before
+
+
+def test_a_scene() -> None:
+    request = read(message())
+    assert isinstance(request, messages.Fit)
+    assert (request.pane, request.grid, request.wants) == (1, (96, 64), ("separability",))
+    scene = request.scene
+    assert scene.points.tolist() == [[0.0, 0.5], [1.5, -1.0], [-2.0, 3.0]]
+    assert scene.points.flags.c_contiguous
+    assert scene.labels.tolist() == [0, 1, 4]
+    assert scene.labels.dtype == np.int64
+    assert scene.view == (-3.0, 3.0, -2.0, 2.0)
+    assert scene.choice.model == "SVC"
+    assert scene.choice.kernel == "RBF(gamma)"
+    defaults = {name: slider.default for name, slider in SLIDERS.items()}
+    assert scene.choice.parameters == {**defaults, "C": 10.0, "gamma": 0.5}
+
+
+def test_other_requests() -> None:
+    lift = read(message("lift"))
+    assert isinstance(lift, messages.Lift)
+    assert (lift.kind, lift.center, lift.scale) == ("circle", (0.5, 1.0), 2.0)
+    table = read(message("table"))
+    assert isinstance(table, messages.Table)
+    assert (table.text, table.columns, table.label) == ("a,b\n1,2\n", (1, 0), -1)
+    preset = read(message("preset"))
+    assert isinstance(preset, messages.Preset)
+    assert (preset.name, preset.parameters, preset.seed) == ("moons", {"noise": 0.25}, 7)
+    code = read(message("code"))
+    assert isinstance(code, messages.Code)
+    assert [choice.model for choice in code.choices] == ["SVC", "LinearSVC"]
+    assert code.scene.choice == code.choices[0]
+    answer = read(message("answer"))
+    assert isinstance(answer, messages.Answer)
+    assert (answer.lesson, answer.page, answer.item, answer.value) == ("margins", 2, 1, "0.5")
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [(kind, field) for kind, fields in EXAMPLES.items() for field in ("type", "seq", *fields)],
+)
+def test_fields_that_are_missing(kind: str, field: str) -> None:
+    sent = message(kind)
+    del sent[field]
+    optional = field in OPTIONAL or (kind, field) == ("table", "label")
+    if optional:
+        assert type(read(sent)) is TYPES[kind]
+    else:
+        assert repr(field) in str(refusal(sent))
+
+
+def test_null_stands_for_nothing_where_it_may() -> None:
+    lift = read(message("lift", center=None, scale=None))
+    assert isinstance(lift, messages.Lift)
+    assert (lift.center, lift.scale) == (None, None)
+    table = read(message("table", columns=None, label=None))
+    assert isinstance(table, messages.Table)
+    assert (table.columns, table.label) == (None, None)
+
+
+# ------------------------------------------------------------------- what is refused
+
+ALWAYS_WRONG: list[Any] = [
+    True, False, math.nan, math.inf, -math.inf, 10**400, -(10**400), {"a": []}, {"": None}, [[]],
+    [None], [True], [math.nan], "\ud800", b"bytes", ["x", {}], [1, 2, 3, 4, 5, "six"],
+    np.float64(1), 1j, {1, 2},
+]  # fmt: skip
+WRONG: dict[str, list[Any]] = {
+    "type": ["", "Fit", "fit ", None, 1],
+    "seq": [-1, 2**53 + 1, 1.0, "1", None, [], {}],
+    "pane": [-1, 2, 0.0, "0", None, [], {}],
+    "grid": [[96], [96, 64, 3], [1, 64], [96, 257], [96.0, 64], "ab", None, 9, {}],
+    "wants": [["beauty"], "separability", None, 1, ["separability"] * 11, {}],
+    "kind": ["", "spiral", None, 1, [], {}],
+    "x": [[1, 2], [1, 2, "3"], [1, 2, 1e7], [1, 2, -(10**30)], None, 1, "123", {}],
+    "y": [[1, 2, 3, 4], [1, 2, None], [0, 0, math.inf], [[1], [2], [3]], None, {}],
+    "label": [[0, 1, 5], [0, 1, -1], [0, 1, 1.0], [0, 1, "1"], [0, 1, 10**30], [], "012", {}],
+    "view": [
+        [0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, math.inf], [0, 1, 0, 1e7],
+        [0, 1, 0, "1"], None, {}, "0101", [0, 1e-12, 0, 1],
+    ],
+    "model": ["", "svc", "SVC ", "maxmargin.SVC", "__class__", None, 1, [], {}],
+    "kernel": ["RFB()", "RBF(gamma", "eval(1)", "RBF()" * 100, 1, [], {}],
+    "center": [[1], [1, 2, 3], [1, "2"], [1, math.nan], 1, "12", {}],
+    "scale": [0, -1, 1e7, "1", [1], {}],
+    "name": ["n" * 201, None, 1, [], {}],
+    "seed": [-1, 2**32, 1.0, "1", None, [], {}],
+    "text": ["a" * (messages.LARGEST_MESSAGE + 1), None, 1, [], {}],
+    "columns": [[0], [0, 1, 2], [0, -1], [0, 1.0], [0, "1"], [0, 10_000], 1, "01", {}],
+    "panes": [[], [{}], [{"model": "SVC"}] * 3, [{"model": "SVC", "pane": 0}], None, "SVC", {},
+              [{"model": "SVC", "kernel": "R"}], [{"model": "SVC", "parameters": {"C": 0}}]],
+    "id": ["n" * 201, None, 1, [], {}],
+    "lesson": ["n" * 201, None, 1, [], {}],
+    "page": [-1, 1000, 1.0, "1", None, [], {}],
+    "item": [-1, 1000, 1.0, "1", None, [], {}],
+    "value": ["n" * 1001, None, 1, [], {}],
+    "parameters": [
+        None, 1, "C", [], [["C", 1]], {"C": None}, {"C": "1"}, {"C": True}, {"C": math.nan},
+        {"C": 10**400}, {"C": [1]}, {"gamma": math.inf}, {"gamma": -1e7},
+    ],
+}  # fmt: skip
+LABELS_OF_TABLES = [-2, 10_000, 1.0, "1", [], {}]
+CASES = [
+    (kind, field, value)
+    for kind, fields in EXAMPLES.items()
+    for field in ("type", "seq", *fields)
+    for value in [
+        *ALWAYS_WRONG,
+        *(LABELS_OF_TABLES if (kind, field) == ("table", "label") else WRONG[field]),
+    ]
+]
+
+
+def test_every_malformed_field_is_refused_by_name() -> None:
+    for kind, field, value in CASES:
+        sent = message(kind, **{field: value})
+        try:
+            error = refusal(sent)
+        except BaseException as wrong:
+            raise AssertionError(f"{kind} {field} {value!r:.100}") from wrong
+        named = field in str(error) or (field == "parameters" and "C" in str(error))
+        assert named, (kind, field, str(error))
+        assert error.seq == (None if field == "seq" else 5)
+        if "pane" in EXAMPLES[kind]:
+            assert error.pane == (None if field == "pane" else EXAMPLES[kind]["pane"])
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_unknown_fields_are_refused_by_name(kind: str) -> None:
+    for name in ("colour", "", "X", "\ud800", "a" * 10_000, "constructor", "self", "mapping"):
+        error = refusal(message(kind, **{name: 1}))
+        assert repr(name[:30])[:-1] in str(error)
+    assert "Did you mean 'seq'?" in str(refusal(message("hello", seqq=1)))
+
+
+def test_sentences() -> None:
+    assert str(refusal(message(model="SVCC"))).endswith("got 'SVCC'. Did you mean 'SVC'?")
+    assert str(refusal(message(modle="SVC"))) == (
+        "The message has the field 'modle', which is not known. Did you mean 'model'?"
+    )
+    assert str(refusal(message(x=[1, True, 2]))) == "'x[1]' must be a number, got true."
+    assert str(refusal(message(x=[1, 2, 1e7]))) == (
+        "'x[2]' must be a number from -1e+06 to 1e+06, got 10000000.0."
+    )
+    assert str(refusal(message(parameters={"C": 0}))) == (
+        "'C' of 'parameters' must be a number from 0.001 to 10000, got 0."
+    )
+    assert str(refusal(message(parameters={"c": 1}))) == (
+        "'parameters' has the field 'c', which is not known. Did you mean 'C'?"
+    )
+    assert str(refusal(message(kernel="RBF(gama)"))) == (
+        "'kernel' must be empty or a kernel such as 'RBF(gamma)', got 'RBF(gama)'. "
+        "At character 5: 'gama' is not known. "
+        "Did you mean 'gamma'?"
+    )
+    panes = [{"model": "SVC"}, {"model": "SVC", "parameters": {"C": 0}}]
+    assert str(refusal(message("code", panes=panes))).startswith("'C' of 'parameters' of panes[1]")
+    panes = [{"model": "SVC", "kernel": "R"}]
+    assert str(refusal(message("code", panes=panes))).startswith("'kernel' of panes[0] must be")
+    assert str(refusal(message(label=[0, 1]))) == (
+        "'x', 'y' and 'label' must have one value for each point, got 3, 3 and 2 values."
+    )
+    assert str(refusal(message(model="LinearSVC"))) == (
+        "'kernel' must be empty for LinearSVC, which has no kernel, got 'RBF(gamma)'."
+    )
+
+
+def test_texts_that_are_no_messages() -> None:
+    deep = ("[" * 100_000, '{"a":' * 100_000, "[" * 900_000 + "]" * 900_000)
+    for text in deep:
+        assert "nested too deep" in str(refusal(text))
+    assert "2,000,001" in str(refusal(" " * 2_000_001))
+    assert "2,000,002" in str(refusal("é" * 1_000_001))  # bytes count, not characters
+    for text in ("", " ", "{", "{]", "'", "{'a': 1}", "\ufeff{}", '{"a": 01}', '{"a": .5}', "\x00"):
+        assert "not JSON" in str(refusal(text))
+    for text in ("1", "null", "true", '"hello"', "[]", '["hello"]', "1e999"):
+        assert "an object with a type" in str(refusal(text))
+    for text in ("NaN", '{"seq": Infinity}', '{"x": [1, -Infinity]}'):
+        assert "no number of JSON" in str(refusal(text))
+    for raw in (b"\xff", b"\xed\xa0\x80", "{}".encode("utf-16"), "\ud800"):
+        assert "UTF-8" in str(refusal(raw))
+    assert "too many digits" in str(refusal('{"type":"hello","seq":' + "9" * 5000 + "}"))
+    assert "'seq'" in str(refusal('{"type":"hello","seq":' + "9" * 4000 + "}"))
+    assert "'seq' twice" in str(refusal('{"type":"hello","seq":1,"seq":1}'))
+    twice = json.dumps(message()).replace('"C": 10', '"C": 10, "C": 11')
+    assert "'C' twice" in str(refusal(twice))
+    assert "halves of characters" in str(refusal('{"type":"lesson","seq":1,"id":"\\ud800"}'))
+    assert read({"type": "lesson", "seq": 1, "id": "\U0001f600"})
+
+
+def test_objects_that_are_no_messages() -> None:
+    for sent in (None, 1, [], (), "hello", [("type", "hello")], object(), Scene):
+        with pytest.raises(MessageError):
+            read(sent)
+    for odd in ({1: 2}, {None: None}, {("type",): "hello"}):
+        assert "'type' must be one of" in str(refusal(odd))
+        refusal({**message("hello"), **odd})
+    nested: Any = []
+    for _ in range(5000):
+        nested = [nested]
+    for field in ("x", "view", "parameters", "kernel", "type", "seq"):
+        refusal(message(**{field: nested}))
+
+
+# ------------------------------------------------------------------- limits
+
+
+def test_most_points() -> None:
+    full: dict[str, Any] = {
+        "x": [FARTHEST] * MOST_POINTS,
+        "y": [-FARTHEST] * MOST_POINTS,
+        "label": [0] * MOST_POINTS,
+    }
+    request = parse(json.dumps(message(**full)))
+    assert isinstance(request, messages.Fit)
+    assert request.scene.points.shape == (MOST_POINTS, 2)
+    error = refusal(message(**{name: [*values, 0] for name, values in full.items()}))
+    assert str(error) == "'x' must be a list of at most 5,000 numbers, got a list of 5,001 values."
+
+
+def test_no_points() -> None:
+    request = read(message(x=[], y=[], label=[]))
+    assert isinstance(request, messages.Fit)
+    assert request.scene.points.shape == (0, 2)
+    assert request.scene.labels.shape == (0,)
+
+
+@pytest.mark.parametrize("name", SLIDERS)
+def test_sliders_go_from_end_to_end(name: str) -> None:
+    slider = SLIDERS[name]
+
+    def placed(value: float) -> float:
+        request = read(message("kernel", parameters={name: value}))
+        assert isinstance(request, messages.KernelText)
+        return request.parameters[name]
+
+    for value in (slider.low, slider.high, slider.default):
+        assert placed(value) == value
+        assert isinstance(placed(value), int) == slider.whole or isinstance(slider.default, int)
+    for value in (slider.low - 0.01 * abs(slider.low) - 0.01, slider.high * 1.01):
+        error = refusal(message(parameters={name: value}))
+        assert f"'{name}' of 'parameters' must be" in str(error)
+    if slider.whole:
+        assert "a whole number" in str(refusal(message(parameters={name: slider.low + 0.5})))
+    if slider.log:  # 10 ** log10(10000) need not be 10000
+        assert placed(slider.high * (1 + 1e-15)) == slider.high
+        assert placed(slider.low * (1 - 1e-15)) == slider.low
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_have_their_kernels_and_runs(name: str) -> None:
+    model = MODELS[name]
+    for text in ({}, {"kernel": ""}):
+        sent = message(model=name)
+        del sent["kernel"]
+        request = read({**sent, **text})
+        assert isinstance(request, messages.Fit)
+        assert request.scene.choice.kernel == model.kernel
+    written = message(model=name, kernel="Linear() + 1")
+    if model.kernel:
+        assert isinstance(read(written), messages.Fit)
+    else:
+        assert "has no kernel" in str(refusal(written))
+    for kind in ("perceptron", "solver", "path"):
+        asked = message("run", model=name, kind=kind, kernel="")
+        if kind in model.runs:
+            assert isinstance(read(asked), messages.Run)
+        else:
+            assert name in str(refusal(asked))
+            assert repr(kind) in str(refusal(asked))
+
+
+# ------------------------------------------------------------------- properties
+
+COORDINATES = st.one_of(st.floats(-FARTHEST, FARTHEST), st.integers(-int(FARTHEST), int(FARTHEST)))
+ROWS = st.lists(st.tuples(COORDINATES, COORDINATES, st.integers(0, MOST_CLASSES - 1)), max_size=30)
+
+
+@given(ROWS, st.sampled_from(sorted(MODELS)), st.floats(1e-3, 1e4), st.integers(0, 2**53))
+def test_scenes_come_back_as_they_were_sent(
+    rows: list[tuple[float, float, int]], model: str, C: float, seq: int
+) -> None:
+    x, y, label = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
+    changes = {"x": x, "y": y, "label": label, "model": model, "parameters": {"C": C}}
+    sent = message("diagnose", seq=seq, kernel="", **changes)
+    for request in (parse(json.dumps(sent)), read(sent)):
+        assert isinstance(request, messages.Diagnose)
+        assert request.seq == seq
+        assert request.scene.points.tolist() == [[float(a), float(b)] for a, b, _ in rows]
+        assert request.scene.labels.tolist() == label
+        assert request.scene.choice.model == model
+        assert request.scene.choice.parameters["C"] == C
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8),
+    st.sampled_from([*EXAMPLES, *MODELS, *SLIDERS, 2**53, 10**400, "\ud800", "RBF(gamma)"]),
+)  # fmt: skip
+FIELDS = sorted({"type", "seq", "label", *WRONG})
+NAMES = st.one_of(st.sampled_from([*FIELDS, *SLIDERS]), st.text(max_size=6))
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(NAMES, inner, max_size=5)),
+    max_leaves=12,
+)
+
+
+@st.composite
+def changed_messages(draw: st.DrawFn) -> dict[str, Any]:
+    """Return a message with fields changed, left out, added or taken from another."""
+    sent: dict[str, Any] = copy.deepcopy(draw(st.sampled_from(MESSAGES)))
+    for _ in range(draw(st.integers(1, 3))):
+        name = draw(st.one_of(st.sampled_from(sorted(sent) or ["x"]), NAMES))
+        match draw(st.integers(0, 3)):
+            case 0:
+                sent.pop(name, None)
+            case 1:
+                sent[name] = draw(JSON)
+            case 2:
+                sent |= draw(st.sampled_from(MESSAGES))
+            case _:
+                value = sent.get(name)
+                if isinstance(value, list) and value:
+                    value[draw(st.integers(0, len(value) - 1))] = draw(JSON)
+                elif isinstance(value, dict):
+                    value[draw(NAMES)] = draw(JSON)
+    return sent
+
+
+ANYTHING = st.one_of(changed_messages(), JSON, st.dictionaries(NAMES, JSON, max_size=10))
+
+
+def check_any(sent: Any) -> None:
+    """What is parsed and what is read are refused alike, by one error, or are one request."""
+    results: list[str] = []
+    for attempt, value in ((read, sent), (parse, json.dumps(sent))):
+        try:
+            results.append(type(attempt(value)).__name__)
+        except MessageError as error:
+            check_error(error)
+            results.append("refused")
+    assert results[0] == results[1]
+
+
+@given(ANYTHING)
+@settings(max_examples=200)
+def test_anything_is_a_request_or_refused(sent: Any) -> None:
+    check_any(sent)
+
+
+@pytest.mark.full
+@given(ANYTHING)
+@settings(max_examples=20_000)
+def test_many_things_are_requests_or_refused(sent: Any) -> None:
+    check_any(sent)
+
+
+@given(st.one_of(st.text(max_size=50), st.binary(max_size=50)))
+def test_any_text_is_a_request_or_refused(sent: str | bytes) -> None:
+    try:
+        parse(sent)
+    except MessageError as error:
+        check_error(error)
