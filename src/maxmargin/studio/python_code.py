@@ -15,7 +15,11 @@ _CERTIFIED = ("HardMarginSVC", "LinearSVC", "SVC", "NuSVC", "OneClassSVM", "SVR"
 _UPDATES = 'print({model}.updates_, "updates; the bound is", {model}.mistake_bound_)'
 _CERTIFICATE = "print({model}.certificate_)"
 _MARGIN = "MarginDisplay.from_estimator({model}, X{labels})"
+_VOTES = (
+    "MarginDisplay.from_estimator({model}, X{labels}, grid_resolution=60)"  # each value is a vote
+)
 _COMPONENTS = "KernelPCADisplay.from_estimator({model}, X{labels})"
+_DISPLAYS = {"KernelPCA": _COMPONENTS, "BayesPointClassifier": _VOTES}
 _TUBE = """\
 figure, ax = plt.subplots()
 ax.scatter(X[:, 0], X[:, 1], s=14)
@@ -66,7 +70,7 @@ def _write_part(name: str, choice: Choice, scene: Scene, imports: set[str]) -> s
         left, right = scene.view[:2]
         lines.append(_TUBE.format(model=name, left=left, right=right))
     else:
-        display = _COMPONENTS if choice.model == "KernelPCA" else _MARGIN
+        display = _DISPLAYS.get(choice.model, _MARGIN)
         imports.add(f"from maxmargin.plots import {display.partition('.')[0]}")
         lines.append(display.format(model=name, labels=labels))
     return "\n".join([*lines, ""])
