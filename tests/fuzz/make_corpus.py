@@ -117,9 +117,44 @@ RANGES = {
 }
 
 
+KERNELS = {
+    "named": b"RBF(gamma) + 0.5 * Linear() * Polynomial(degree, gamma=2 * gamma, coef0=1)",
+    "powers": b"(Linear() + 1) ** 2 * Laplacian(.5)^3 + 1e-3 * Cosine()",
+    "columns": b"Columns(kernel=RBF(gamma), columns=[0, 1]) * Columns(Intersection(), 1)",
+    "others": b"sigmoid(0.5, -coef0) + chi2(1) + ((Constant(value=2)))",
+}
+SCENE = {
+    "x": [0.0, 1.5, -2], "y": [0.5, -1.0, 3e-2], "label": [0, 1, 4], "view": [-3, 3.0, -2, 2],
+    "model": "SVC", "parameters": {"C": 10, "gamma": 0.5, "degree": 2}, "kernel": "RBF(gamma)",
+}  # fmt: skip
+POINTS = {name: SCENE[name] for name in ("x", "y", "label", "view")}
+MESSAGES: dict[str, dict[str, Any]] = {
+    "hello": {},
+    "fit": {**SCENE, "pane": 1, "grid": [96, 64], "wants": ["separability"]},
+    "run": {**SCENE, "pane": 0, "kind": "path", "kernel": ""},
+    "lift": {**SCENE, "kind": "circle", "center": [0.5, 1], "scale": None},
+    "diagnose": {**SCENE, "model": "LinearSVC", "kernel": ""},
+    "preset": {"name": "moons", "parameters": {"noise": 0.25}, "seed": 7},
+    "table": {"text": "a,b,c\n1,2,x\n3,4,y\n", "columns": [1, 0], "label": -1},
+    "kernel": {"text": "2 * RBF(gamma) ** 2 + Columns(Linear(), 0)", "parameters": {"gamma": 3}},
+    "code": {**POINTS, "panes": [{"model": "SVR", "kernel": "rbf(2)"}, {"model": "Perceptron"}]},
+    "lesson": {"id": "margins"},
+    "answer": {**SCENE, "lesson": "margins", "page": 2, "item": 1, "value": "½ or \U0001f600"},
+    "tasks": {**SCENE, "lesson": "margins", "page": 2},
+    "cancel": {"pane": 1},
+}
+
+
 def main() -> None:
     """Write everything."""
-    texts = {"svmlight": SVMLIGHT, "csv": TABLES, "options": OPTIONS, "ranges": RANGES}
+    sent = {
+        name: json.dumps({"type": name, "seq": 5, **fields}).encode()
+        for name, fields in MESSAGES.items()
+    }
+    texts = {
+        "svmlight": SVMLIGHT, "csv": TABLES, "options": OPTIONS, "ranges": RANGES,
+        "kernel": KERNELS, "message": sent,
+    }  # fmt: skip
     for target, inputs in texts.items():
         for name, content in inputs.items():
             path = keep(target, name, content)

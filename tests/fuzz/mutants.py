@@ -1,9 +1,11 @@
 """Mutants of bytes: bits flipped, parts repeated, moved, cut out, numbers made extreme.
 
 Mutants of native files are also changed as what they are, a tree of values with arrays, and sealed
-again: changes of single bytes are mostly noticed by the digest, and so test nothing else.
+again: changes of single bytes are mostly noticed by the digest, and so test nothing else. Mutants
+of JSON are changed as trees of values, too.
 """
 
+import contextlib
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +26,7 @@ _TOKENS = (
 )
 
 Mutate = Callable[[bytes, random.Random, Sequence[bytes]], bytes]
+Places = list[tuple[Any, Any]]  # where values stand: in what, and at which key
 
 
 def draw_mutant(seeds: Sequence[bytes], seed: int, number: int, mutate: Mutate) -> bytes:
@@ -104,7 +107,7 @@ def mutate_native(data: bytes, source: random.Random, seeds: Sequence[bytes]) ->
         name = source.choice(sorted(tensors))
         tensors[name] = _mutate_array(tensors[name], source)
     else:
-        document = _mutate_tree(document, source, seeds)
+        document = _mutate_tree(document, source, lambda: _others(seeds, source))
     return seal(document, tensors)
 
 
@@ -131,7 +134,7 @@ def _mutate_array(array: npt.NDArray[Any], source: random.Random) -> npt.NDArray
     return source.choice((doubled, array.reshape(-1), array[np.newaxis]))
 
 
-def _mutate_tree(tree: Any, source: random.Random, seeds: Sequence[bytes]) -> Any:
+def _mutate_tree(tree: Any, source: random.Random, others: Callable[[], Places]) -> Any:
     """Change one value in a tree of JSON, which is not the tree itself."""
     places = list(_places(tree))
     parent, key = source.choice(places)
@@ -141,9 +144,7 @@ def _mutate_tree(tree: Any, source: random.Random, seeds: Sequence[bytes]) -> An
         case 1:
             parent[key] = source.choice(_VALUES)
         case 2:  # what stands elsewhere in this file, or in another
-            other, place = source.choice(
-                places if source.random() < 0.7 else _others(seeds, source)
-            )
+            other, place = source.choice(places if source.random() < 0.7 else others())
             parent[key] = json.loads(json.dumps(other[place]))
         case 3 if isinstance(parent, dict):
             parent[source.choice(("x", "C", "coef_", "_duals", str(key) + "_"))] = parent.pop(key)
@@ -176,9 +177,28 @@ def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @cache
-def _unsealed(data: bytes) -> list[tuple[Any, Any]]:
+def _unsealed(data: bytes) -> Places:
     return list(_places(unseal(data).document))
 
 
-def _others(seeds: Sequence[bytes], source: random.Random) -> list[tuple[Any, Any]]:
+def _others(seeds: Sequence[bytes], source: random.Random) -> Places:
     return _unsealed(source.choice(seeds))
+
+
+# ------------------------------------------------------------------- JSON
+
+
+def mutate_json(data: bytes, source: random.Random, seeds: Sequence[bytes]) -> bytes:
+    """Return JSON with one change: of a value, or of bytes."""
+    tree = None
+    if source.random() < 0.7:
+        with contextlib.suppress(ValueError, RecursionError):
+            tree = json.loads(data)
+    if not isinstance(tree, dict | list) or not tree:
+        return mutate_bytes(data, source, seeds)
+    return json.dumps(_mutate_tree(tree, source, lambda: _parsed(source.choice(seeds)))).encode()
+
+
+@cache
+def _parsed(data: bytes) -> Places:
+    return list(_places(json.loads(data)))

@@ -23,8 +23,11 @@ from maxmargin.cli.scale import read_scaling
 from maxmargin.cli.search import Grid
 from maxmargin.data import Layout, iterate_svmlight, read_labelled, read_rows, read_svmlight
 from maxmargin.files.nodes import parse
+from maxmargin.studio import messages
+from maxmargin.studio.kernel_grammar import LONGEST, KernelSyntaxError, parse_kernel
+from maxmargin.studio.scene import FARTHEST
 from tests.files.sealing import reseal
-from tests.fuzz.mutants import Mutate, mutate_bytes, mutate_native
+from tests.fuzz.mutants import Mutate, mutate_bytes, mutate_json, mutate_native
 
 CORPUS = Path(__file__).parent / "corpus"
 _WIDE = 1000  # columns, beyond which no rows are made to predict for
@@ -207,6 +210,47 @@ def _use(model: Any) -> None:
                 raise
 
 
+# ------------------------------------------------------------------- the studio
+
+
+def read_message_bytes(data: bytes) -> None:
+    """Read a message of the page; a kernel of its scene can be read again."""
+    try:
+        request = messages.parse(data)
+    except messages.MessageError as refused:
+        _check_sentence(refused)
+        return
+    scene = getattr(request, "scene", None)
+    if scene is not None:
+        assert scene.points.shape == (len(scene.labels), 2)
+        assert np.abs(scene.points).max(initial=0.0) <= FARTHEST
+        if scene.choice.kernel:
+            parse_kernel(scene.choice.kernel, scene.choice.parameters)
+    if isinstance(request, messages.KernelText):
+        _read_kernel(request.text)
+
+
+def _check_sentence(error: Exception, placed: bool = True) -> None:
+    """An error can be sent and read, and its place is in the text."""
+    assert placed
+    assert 0 < len(str(error).encode()) < 2000, str(error)[:2000]
+
+
+def read_kernel_bytes(data: bytes) -> None:
+    """Read a kernel, and what it prints."""
+    _read_kernel(data.decode("utf-8", "surrogateescape"))
+
+
+def _read_kernel(text: str) -> None:
+    try:
+        kernel = parse_kernel(text)
+    except KernelSyntaxError as refused:
+        _check_sentence(refused, 0 <= refused.position <= len(text))
+        return
+    shown = repr(kernel)
+    assert len(shown) > LONGEST or parse_kernel(shown) == kernel
+
+
 class Target(NamedTuple):
     """What takes bytes, how these are changed, and how many ``./check`` tries."""
 
@@ -217,10 +261,12 @@ class Target(NamedTuple):
 
 TARGETS: dict[str, Target] = {
     "csv": Target(read_table_bytes, 800),
+    "kernel": Target(read_kernel_bytes, 3000),
     "labels": Target(load_labels_bytes, 1000),
     "layout": Target(read_layout_bytes, 10_000),
     "liblinear": Target(load_liblinear_bytes, 5000),
     "libsvm": Target(load_libsvm_bytes, 4000),
+    "message": Target(read_message_bytes, 10_000, mutate_json),
     "native": Target(load_native_bytes, 700, mutate_native),
     "options": Target(read_option_bytes, 10_000),
     "ranges": Target(read_ranges_bytes, 1000),
