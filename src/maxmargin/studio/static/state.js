@@ -13,6 +13,12 @@
 
 export const VERSION = 1;
 const MOST_STATES = 200;
+const MOST_POINTS = 5000;
+const FARTHEST = 1e6; // no coordinate or parameter is larger
+const LONGEST_KERNEL = 200; // characters
+const LONGEST_NAME = 60;
+const NEEDED = "points have two numbers of at most a million and a class, and there are at most 5,000 points.";
+const MOST_BYTES = 2_000_000; // of a state as text: a few bytes can be unpacked to gigabytes
 
 /** @typedef {[number, number, number]} Point */
 /** @typedef {{model: string, parameters: Object<string, number>, kernel: string}} Pane */
@@ -112,54 +118,115 @@ export async function toFragment(/** @type {State} */ state) {
   return "s=" + btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** Return the state that a fragment holds, or null if it holds none that can be read. */
+/**
+ * Return the state that a fragment holds, and a message if not all of it could be read; null if the
+ * fragment holds no state.
+ * @returns {Promise<{state: State | null, message: string} | null>}
+ */
 export async function fromFragment(fragment) {
-  const found = /(?:^#?|&)s=([\w-]+)/.exec(fragment);
+  const found = /(?:^#?|[&#])s=([^&]*)/.exec(fragment);
   if (!found) return null;
+  const failed = (why) => ({ state: null, message: `The link cannot be read: ${why}` });
+  let given = null;
   try {
     const bytes = atob(found[1].replaceAll("-", "+").replaceAll("_", "/"));
     const packed = Uint8Array.from(bytes, (c) => c.charCodeAt(0));
-    const text = new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), packed));
-    return readState(JSON.parse(text));
+    const unpacked = await through(new DecompressionStream("deflate-raw"), packed);
+    given = JSON.parse(new TextDecoder().decode(unpacked));
   } catch {
-    return null;
+    return failed("a part of it is missing or was changed. Copy it again, as a whole.");
   }
+  if (given?.version > VERSION) return failed("it comes from a newer maxmargin. Update this one to open it.");
+  const state = readState(given);
+  if (!state) return failed("there is no picture in it.");
+  const lost = (Array.isArray(given.points) ? given.points.length : 0) - state.points.length;
+  const points = lost === 1 ? "One point of the link is" : `${lost} points of the link are`;
+  return { state, message: lost ? `${points} left out: ${NEEDED}` : "" };
 }
 
+/** Return bytes that went through a stream, but no more than a state can have. */
 async function through(stream, bytes) {
-  const piped = new Blob([bytes]).stream().pipeThrough(stream);
-  return new Uint8Array(await new Response(piped).arrayBuffer());
+  const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader();
+  const chunks = [];
+  let length = 0;
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    chunks.push(read.value);
+    length += read.value.length;
+    if (length > MOST_BYTES) {
+      await reader.cancel();
+      throw new Error("too long");
+    }
+  }
+  const all = new Uint8Array(length);
+  let place = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, place);
+    place += chunk.length;
+  }
+  return all;
 }
+
+// ------------------------------------------------------------------- a state from somewhere else
+
+const isNumber = (value) => typeof value === "number" && Math.abs(value) <= FARTHEST;
 
 /** Return an object as a state: parts that are missing or malformed are those of the empty state. */
 export function readState(given) {
-  if (typeof given !== "object" || given === null) return null;
-  const number = (value) => typeof value === "number" && Number.isFinite(value);
-  const points = (Array.isArray(given.points) ? given.points : []).filter(
-    (p) => Array.isArray(p) && p.length === 3 && p.every(number) && p[2] >= 0 && p[2] <= 4,
-  );
-  const view =
-    Array.isArray(given.view) && given.view.length === 4 && given.view.every(number) &&
-    given.view[0] < given.view[1] && given.view[2] < given.view[3]
-      ? given.view
-      : EMPTY.view;
-  const panes = (Array.isArray(given.panes) ? given.panes : [])
-    .filter((pane) => pane && typeof pane.model === "string")
-    .slice(0, 2)
-    .map((pane) => ({
-      model: pane.model,
-      parameters: Object.fromEntries(
-        Object.entries(pane.parameters ?? {}).filter(([, value]) => number(value)),
-      ),
-      kernel: typeof pane.kernel === "string" ? pane.kernel : "",
-    }));
-  const names = Array.isArray(given.names) ? given.names.slice(0, 5).map(String) : [];
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return null;
+  const panes = (Array.isArray(given.panes) ? given.panes : []).slice(0, 2).map(readPane).filter((pane) => pane);
   return {
-    points: points.map(([x, y, label]) => [x, y, Math.trunc(label)]),
-    names: [...names, ...EMPTY.names.slice(names.length)],
-    view,
+    points: (Array.isArray(given.points) ? given.points : []).filter(isPoint).slice(0, MOST_POINTS).map(([x, y, label]) => [x, y, label]),
+    names: EMPTY.names.map((name, k) => readName(Array.isArray(given.names) ? given.names[k] : "") || name),
+    view: isView(given.view) ? [...given.view] : EMPTY.view,
     panes: panes.length ? panes : EMPTY.panes,
-    show: { ...EMPTY.show, ...given.show },
+    show: Object.fromEntries(
+      Object.entries(EMPTY.show).map(([name, shown]) => [name, typeof given.show?.[name] === "boolean" ? given.show[name] : shown]),
+    ),
     lift: ["circle", "gaussian"].includes(given.lift) ? given.lift : null,
   };
+}
+
+function isPoint(given) {
+  return Array.isArray(given) && given.length === 3 && given.every(isNumber) && [0, 1, 2, 3, 4].includes(given[2]);
+}
+
+function isView(given) {
+  if (!Array.isArray(given) || given.length !== 4 || !given.every(isNumber)) return false;
+  const [left, right, bottom, top] = given;
+  // Sides that are tiny beside the coordinates would be lost in rounding.
+  const least = 1e-9 * Math.max(1, ...given.map(Math.abs));
+  return right - left > least && top - bottom > least;
+}
+
+function readName(given) {
+  return typeof given === "string" || typeof given === "number" ? String(given).trim().slice(0, LONGEST_NAME) : "";
+}
+
+function readPane(given) {
+  if (typeof given?.model !== "string") return null;
+  const { model, kernel } = given;
+  const parameters = typeof given.parameters === "object" ? Object.entries(given.parameters ?? {}) : [];
+  return {
+    model,
+    parameters: Object.fromEntries(parameters.filter(([, value]) => isNumber(value))),
+    kernel: typeof kernel === "string" && kernel.length <= LONGEST_KERNEL ? kernel : "",
+  };
+}
+
+/** Return a state without models and parameters that Python does not have, and sliders in range. */
+export function keepKnown(state, { models, sliders }) {
+  const place = (name, value) => {
+    const { low, high, whole } = sliders[name];
+    const inside = Math.min(high, Math.max(low, value));
+    return [name, whole ? Math.round(inside) : inside];
+  };
+  const panes = state.panes
+    .filter((pane) => Object.hasOwn(models, pane.model))
+    .map((pane) => ({
+      ...pane,
+      parameters: Object.fromEntries(
+        Object.entries(pane.parameters).filter(([name]) => Object.hasOwn(sliders, name)).map(([name, value]) => place(name, value)),
+      ),
+    }));
+  return { ...state, panes: panes.length ? panes : EMPTY.panes };
 }

@@ -22,7 +22,7 @@ import { Link, SocketCarrier, WidgetCarrier } from "./link.js";
 import { ModelCard, PointsCard } from "./controls.js";
 import { Plot } from "./plot.js";
 import { Timeline } from "./timeline.js";
-import { EMPTY, Store, fromFragment, readState, toFragment } from "./state.js";
+import { EMPTY, Store, fromFragment, keepKnown, readState, toFragment } from "./state.js";
 import { SHAPES, button, make, makeSvg } from "./draw.js";
 import { makeExportMenu } from "./exports.js";
 
@@ -73,10 +73,9 @@ export class Studio {
     else if (!state && !this.catalogue.given) this.points.start("gaussians");
   }
 
-  /** Return a state without models that Python does not know. */
+  /** Return a state without what Python does not know. */
   checked(state) {
-    const panes = state.panes.filter((pane) => this.catalogue.models[pane.model]);
-    return { ...state, panes: panes.length ? panes : EMPTY.panes };
+    return keepKnown(state, this.catalogue);
   }
 
   // -------------------------------------------------------------------------------- the page
@@ -84,6 +83,7 @@ export class Studio {
   build() {
     this.live = make("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
     this.banner = make("p", { class: "banner", role: "alert", hidden: true });
+    this.notice = make("p", { class: "notice", role: "alert", hidden: true });
     this.points = new PointsCard(this);
     this.diagnosis = new DiagnosisCard(this);
     this.timeline = new Timeline(this);
@@ -94,7 +94,7 @@ export class Studio {
     this.keys = make("p", { id: `${this.id}-keys`, class: "visually-hidden", text: KEYS });
     const side = make("aside", { class: "side", "aria-label": "Model and data" }, this.points.element, this.models, this.diagnosis.element);
     const main = make("main", { class: "stage" }, this.makeToolbar(), this.stage, this.timeline.element);
-    this.root.replaceChildren(this.makeHeader(), this.banner, make("div", { class: "body" }, this.lesson.element, main, side), this.keys, this.live);
+    this.root.replaceChildren(this.makeHeader(), this.banner, this.notice, make("div", { class: "body" }, this.lesson.element, main, side), this.keys, this.live);
     this.root.addEventListener("keydown", (event) => this.shortcut(event));
     this.root.addEventListener("dragover", (event) => event.preventDefault());
     this.root.addEventListener("drop", (event) => {
@@ -217,6 +217,20 @@ export class Studio {
 
   announce(sentence) {
     this.live.textContent = sentence;
+  }
+
+  /** Say a sentence that stays until it is closed. */
+  tell(sentence) {
+    const close = button("✕", "Close this message", () => (this.notice.hidden = true));
+    this.notice.replaceChildren(make("span", { text: sentence }), close);
+    this.notice.hidden = false;
+  }
+
+  /** Show the state that a link holds, or say why it cannot be read. */
+  async openLink(link) {
+    const found = await fromFragment(link);
+    if (found?.state) this.showState(found.state);
+    if (found?.message) this.tell(found.message);
   }
 
   /** Show a state that a lesson or a link gives, as one step that can be undone. */
@@ -379,7 +393,9 @@ export async function openPage(root) {
   } catch {
     // No storage, no remembered theme.
   }
-  await studio.start(await fromFragment(window.location.hash));
+  const found = await fromFragment(window.location.hash);
+  await studio.start(found?.state ?? null);
+  if (found?.message) studio.tell(found.message);
   let timer = 0;
   let written = "";
   const write = async () => {
@@ -390,10 +406,8 @@ export async function openPage(root) {
     clearTimeout(timer);
     timer = setTimeout(write, 400);
   };
-  window.addEventListener("hashchange", async () => {
-    if (window.location.hash === written) return;
-    const state = await fromFragment(window.location.hash);
-    if (state) studio.showState(state);
+  window.addEventListener("hashchange", () => {
+    if (window.location.hash !== written) studio.openLink(window.location.hash);
   });
   return studio;
 }
