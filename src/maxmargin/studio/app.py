@@ -339,7 +339,7 @@ def serve(
     with _listen(host, port) as listener:
         address = _describe_address(host, listener.getsockname()[1])
         hosts = LOOPBACK if host in LOOPBACK else (*LOOPBACK, host, socket.gethostname(), "")
-        server = uvicorn.Server(_configure(make_app(token, lesson, points, hosts)))
+        server = uvicorn.Server(configure(make_app(token, lesson, points, hosts)))
         url = f"http://{address}/?token={token}"
         _start(warm_up)
         if on_ready is not None:
@@ -377,7 +377,8 @@ def _describe_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _configure(app: Starlette) -> uvicorn.Config:
+def configure(app: Starlette) -> uvicorn.Config:
+    """Return how the application is served."""
     return uvicorn.Config(
         app,
         loop="asyncio",

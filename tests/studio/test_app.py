@@ -1,0 +1,389 @@
+"""The server lets in nobody but its own page, and gives everything back."""
+
+import asyncio
+import gc
+import json
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection, HTTPMessage
+from typing import Any, NamedTuple
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+import uvicorn
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
+
+from maxmargin.studio import app, messages, static_files
+from maxmargin.studio.session import Reply, Session
+from tests.studio.test_session import BROKEN, WAIT, ask, fit, studio_threads
+
+TOKEN = "a-token"
+SOCKET = f"/socket?token={TOKEN}"
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: HTTPMessage
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        return self.content.decode()
+
+
+class Server:
+    """A server in a thread of this process."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.host = f"127.0.0.1:{port}"
+
+    def get(self, path: str, **headers: str) -> Answer:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        try:
+            connection.putrequest("GET", path, skip_host="host" in headers)
+            for name, value in headers.items():
+                connection.putheader(name.replace("_", "-"), value)
+            connection.endheaders()
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read())
+        finally:
+            connection.close()
+
+    def open(self, path: str = SOCKET, origin: str | None = "", host: str = "") -> ClientConnection:
+        """Open a socket, as the page does unless told otherwise."""
+        given = Origin(origin or f"http://{self.host}") if origin is not None else None
+        there = socket.create_connection(("127.0.0.1", self.port))
+        try:
+            return connect(
+                f"ws://{host or self.host}{path}", sock=there, origin=given, max_size=None
+            )
+        except BaseException:
+            there.close()
+            raise
+
+
+@contextmanager
+def served(**given: Any) -> Iterator[Server]:
+    """Run a server in a thread."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(app.configure(app.make_app(TOKEN, **given)))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield Server(listener.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join(WAIT)
+            assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Server]:
+    with served() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _threads_are_given_back() -> Iterator[None]:
+    yield
+    for thread in studio_threads():
+        thread.join(WAIT)
+    assert not studio_threads()
+
+
+def receive(page: ClientConnection) -> Any:
+    return json.loads(page.recv(WAIT))
+
+
+# The page and its files.
+
+
+def test_the_page_wants_its_token(client: Server) -> None:
+    assert client.get(f"/?token={TOKEN}").status == 200
+    for wrong in (
+        "/",
+        "/?token=",
+        "/?token=b",
+        f"/?token={TOKEN}x",
+        f"/?Token={TOKEN}",
+        "/?token=%C3%BC",
+        "/?token=%ff",
+    ):
+        refused = client.get(wrong)
+        assert refused.status == 403
+        assert "maxmargin studio" in refused.text
+        assert TOKEN not in refused.text
+
+
+@pytest.mark.parametrize("path", [f"/?token={TOKEN}", "/", "/none", "/studio.js", "/static/x"])
+def test_every_answer_has_the_headers(client: Server, path: str) -> None:
+    for host in (client.host, "evil.example:8000"):
+        headers = client.get(path, host=host).headers
+        for name, value in app.HEADERS.items():
+            assert headers[name] == value
+        assert "set-cookie" not in headers
+        assert "access-control-allow-origin" not in headers
+
+
+def test_the_page_may_run_nothing_but_its_own_files() -> None:
+    rules = app.HEADERS["Content-Security-Policy"]
+    assert "unsafe" not in rules
+    assert "*" not in rules
+    assert rules.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    page = static_files.read(static_files.PAGE) or b""
+    assert b"://" not in page.replace(b"http://www.w3.org/", b"")  # names of formats
+    assert b"<style" not in page
+    assert b"style=" not in page
+    assert b" onclick" not in page
+    for script in page.split(b"<script")[1:]:
+        assert b"src=" in script.split(b">")[0]
+
+
+def test_files_are_those_of_a_list(client: Server) -> None:
+    for path in (
+        "/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/app.py", "/static//etc/passwd",
+        "/static/%2fetc%2fpasswd", "/static/index.html", "/static/studio.css/..", "/static/",
+        "/static/state.js%00", "/static/..\\app.py", "/app.py", "/static/__init__.py",
+    ):  # fmt: skip
+        assert client.get(path).status == 404, path
+    for name, kind in static_files.KINDS.items():
+        if static_files.read(name) is not None:
+            assert client.get(f"/static/{name}").headers["content-type"] == kind
+    assert static_files.read("../app.py") is None
+
+
+def test_the_script_is_one_module_that_browsers_keep(client: Server) -> None:
+    found = client.get("/studio.js")
+    assert found.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert "\nimport " not in found.text
+    again = client.get("/studio.js", if_none_match=found.headers["etag"])
+    assert (again.status, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    ("given", "joined"),
+    [
+        ('import { a, b } from "./a.js";\nlet c = a;\n', "let c = a;\n"),
+        ('import {\n  a,\n  b,\n} from "./a.js";\n\nconst c = 1;\n', "\nconst c = 1;\n"),
+        ("export const a = 1;\nexport function b() {}\n", "const a = 1;\nfunction b() {}\n"),
+        (
+            "export async function a() {}\nexport class B {}\n",
+            "async function a() {}\nclass B {}\n",
+        ),
+        (
+            'const text = "import { a } from nowhere";\n',
+            'const text = "import { a } from nowhere";\n',
+        ),
+        ("  // export const a\n", "  // export const a\n"),
+    ],
+)
+def test_modules_are_joined(given: str, joined: str) -> None:
+    assert static_files.join_text(given, keep_exports=False) == joined
+
+
+def test_names_are_unique_among_modules() -> None:
+    """They share one scope when they are joined."""
+    names = re.findall(
+        r"^(?:export )?(?:async )?(?:function\*?|class|const|let) (\w+)",
+        static_files.module(),
+        re.M,
+    )
+    assert sorted(names) == sorted(set(names))
+
+
+# Who is let in.
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:P", 200), ("localhost:P", 200), ("LOCALHOST:P", 200), ("[::1]:P", 200),
+        ("localhost.:P", 200), ("127.0.0.1", 403), ("127.0.0.1:1", 403), ("", 403),
+        ("evil.example:P", 403), ("127.0.0.1.evil.example:P", 403), ("user@localhost:P", 403),
+        ("localhost:P/x", 403), ("[::1:P", 403), ("localhost:x", 403), ("10.0.0.1:P", 403),
+    ],
+)  # fmt: skip
+def test_hosts(client: Server, host: str, status: int) -> None:
+    asked = host.replace("P", str(client.port))
+    assert client.get(f"/?token={TOKEN}", host=asked).status == status
+
+
+def test_any_numeric_host_if_the_server_is_open_to_others() -> None:
+    with served(hosts=(*app.LOOPBACK, "")) as client:
+        for host, status in (("10.0.0.1", 200), ("evil.example", 403), ("", 403)):
+            asked = f"{host}:{client.port}"
+            assert client.get(f"/?token={TOKEN}", host=asked).status == status
+
+
+@pytest.mark.parametrize(
+    ("path", "origin", "host"),
+    [
+        ("/socket", "", ""),
+        ("/socket?token=b", "", ""),
+        (SOCKET, None, ""),
+        (SOCKET, "null", ""),
+        (SOCKET, "http://evil.example", ""),
+        (SOCKET, "http://127.0.0.1:1", ""),
+        (SOCKET, "https://127.0.0.1:P", ""),
+        (SOCKET, "http://localhost:P", ""),
+        (SOCKET, "http://evil.example:P", "evil.example:P"),
+        (SOCKET, "http://127.0.0.1:1", "127.0.0.1:1"),
+    ],
+)
+def test_sockets_of_others_are_refused(
+    client: Server, path: str, origin: str | None, host: str
+) -> None:
+    port = str(client.port)
+    with pytest.raises(InvalidStatus) as refused:
+        client.open(
+            path, None if origin is None else origin.replace("P", port), host.replace("P", port)
+        )
+    assert refused.value.response.status_code == 403
+
+
+def test_the_number_of_sockets_is_limited(client: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "MOST_SOCKETS", 1)
+    with client.open() as first:
+        with pytest.raises(InvalidStatus):
+            client.open()
+        first.send(json.dumps(ask("kernel", 1, text="Linear()")))
+        assert receive(first)["ok"] is True
+
+
+# Messages.
+
+
+def test_a_page_asks_and_is_answered(client: Server) -> None:
+    with client.open() as page:
+        page.send(json.dumps(fit(3, pane=1)))
+        picture = receive(page)
+        assert (picture["type"], picture["seq"], picture["pane"]) == ("picture", 3, 1)
+
+
+def test_broken_messages_lose_nothing(client: Server) -> None:
+    with client.open() as page:
+        for seq, text in enumerate(BROKEN):
+            page.send(text)
+            assert receive(page)["type"] == "error"
+            page.send(json.dumps(ask("kernel", seq, text="Linear()")).encode())
+            assert receive(page)["seq"] == seq
+
+
+def test_messages_that_are_too_large_end_the_socket(client: Server) -> None:
+    with client.open() as page:
+        page.send('"' + "ü" * (messages.LARGEST_MESSAGE // 2) + '"')
+        with pytest.raises(ConnectionClosed) as closed:
+            page.recv(WAIT)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1009  # too large
+
+
+def test_a_page_begins_with_what_it_was_given() -> None:
+    points = {"type": "points", "x": [1.0], "y": [2.0], "label": [0]}
+    with served(points=points) as client, client.open() as page:
+        page.send(json.dumps(ask("hello", 7)))
+        assert receive(page)["type"] == "catalogue"
+        assert receive(page) == {**points, "seq": 7}
+
+
+def test_a_slow_page_gets_the_newest_pictures() -> None:
+    async def fill() -> list[Reply]:
+        outbox = app.Outbox(asyncio.get_running_loop())
+        for seq in range(5):
+            for pane in (0, 1):
+                outbox.add({"type": "picture", "seq": seq, "pane": pane, "final": False})
+                outbox.add({"type": "picture", "seq": seq, "pane": pane, "final": True})
+        outbox.add({"type": "code", "seq": 9})
+        assert not outbox.full
+        return [await outbox.take() for _ in range(11)]
+
+    taken = [(reply["type"], reply["seq"], reply.get("pane")) for reply in asyncio.run(fill())]
+    assert sorted(taken, key=str) == sorted([
+        *(("superseded", seq, pane) for seq in range(4) for pane in (0, 1)),
+        ("picture", 4, 0), ("picture", 4, 1), ("code", 9, None),
+    ], key=str)  # fmt: skip
+
+
+def test_a_page_that_does_not_listen_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "MOST_REPLIES", 3)
+
+    async def fill() -> bool:
+        outbox = app.Outbox(asyncio.get_running_loop())
+        for seq in range(4):
+            outbox.put({"type": "code", "seq": seq})
+        await asyncio.sleep(0)
+        return outbox.full
+
+    assert asyncio.run(fill())
+
+
+# How it ends.
+
+
+def test_the_server_ends_while_sockets_are_open_and_work_is_going_on() -> None:
+    entered, left = threading.Event(), threading.Event()
+
+    def work(request: Any, job: Any) -> None:
+        entered.set()
+        while not job.stop():
+            time.sleep(0.001)
+        left.set()
+
+    def make(send: Any, *given: Any) -> Session:
+        return Session(send, *given, handlers={messages.Fit: work})
+
+    with ExitStack() as open_pages:
+        with served(session=make) as client:
+            page = open_pages.enter_context(client.open())
+            page.send(json.dumps(fit(1)))
+            assert entered.wait(WAIT)
+        assert left.wait(WAIT)
+        with pytest.raises(ConnectionClosed):
+            page.recv(WAIT)
+
+
+def test_opening_and_closing_gives_everything_back() -> None:
+    def make(send: Any, *given: Any) -> Session:
+        return Session(send, *given, handlers={messages.Fit: lambda *_: {"type": "picture"}})
+
+    with served(session=make) as client:
+
+        def cycle(times: int) -> None:
+            for seq in range(times):
+                with client.open() as page:
+                    page.send(json.dumps(fit(seq)))
+                    assert receive(page)["seq"] == seq
+
+        cycle(20)
+        before, objects = settle(), len(gc.get_objects())
+        cycle(500)
+        assert settle() == before
+        assert len(gc.get_objects()) - objects < 1_000  # two for each would be too many
+
+
+def settle() -> tuple[int, int]:
+    """Wait for the sessions that were closed; return how many threads and files are open."""
+    for thread in studio_threads():
+        thread.join(WAIT)
+    before, found = None, count()
+    while before != found:  # until the server has seen that the last socket is closed
+        time.sleep(0.2)
+        before, found = found, count()
+    gc.collect()
+    return found
+
+
+def count() -> tuple[int, int]:
+    files = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    return threading.active_count(), files
