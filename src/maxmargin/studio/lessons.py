@@ -78,10 +78,17 @@ class Template:
     def fill(self, numbers: Numbers) -> str:
         """Return the text with the numbers of a scene, without marks of emphasis."""
         text = "".join(
-            part if isinstance(part, str) else write_number(part.evaluate(numbers))
-            for part in self.parts
+            part if isinstance(part, str) else _write(part, numbers) for part in self.parts
         )
         return "".join(str(span["text"]) for span in read_spans(text))
+
+
+def _write(expression: Expression, numbers: Numbers) -> str:
+    """Return the value of an expression as text: yes or no, if it is a condition."""
+    value = expression.evaluate(numbers)
+    if expression.kind == "flag" and value in (0.0, 1.0):
+        return "yes" if value else "no"
+    return write_number(value)
 
 
 class Choice(NamedTuple):
@@ -183,7 +190,7 @@ def answer(request: messages.Answer, own: Lesson | None = None) -> dict[str, Any
     page = _find_page(request.lesson, request.page, own)
     if not 0 <= request.item < len(page.questions):
         raise ValueError(f"This page has no question {request.item + 1}; open the lesson again.")
-    found = judge(page.questions[request.item], request.value, request.scene)
+    found = judge(page.questions[request.item], request.value, Numbers(request.scene))
     return {
         "type": "answer",
         "seq": request.seq,
@@ -214,7 +221,10 @@ def tasks(request: messages.Tasks, own: Lesson | None = None) -> dict[str, Any]:
 
 def _list_numbers(condition: Expression, numbers: Numbers) -> list[list[str]]:
     """Return what a condition names, and the value of each, as text."""
-    return [[name.replace("_", " "), write_number(numbers[name])] for name in condition.names]
+    return [
+        [name.replace("_", " "), _write(parse_expression(name), numbers)]
+        for name in condition.names
+    ]
 
 
 def _find_page(name: str, number: int, own: Lesson | None) -> Page:
@@ -236,9 +246,8 @@ class Judgement(NamedTuple):
     explain: str = ""
 
 
-def judge(question: Question, value: str, scene: Scene) -> Judgement:
+def judge(question: Question, value: str, numbers: Numbers) -> Judgement:
     """Compare an answer with what is computed from a scene."""
-    numbers = Numbers(scene)
     if question.answer is None:
         return _judge_choice(question, value, numbers)
     expected = question.answer.evaluate(numbers)
@@ -253,7 +262,9 @@ def judge(question: Question, value: str, scene: Scene) -> Judgement:
         )
     if question.answer.kind == "share" and abs(given) > 1.0:  # percent, without the sign
         given /= 100.0
-    right = given == expected or abs(given - expected) <= _tolerate(question, expected, scene.view)
+    right = given == expected or abs(given - expected) <= _tolerate(
+        question, expected, numbers.scene.view
+    )
     aside = "" if right else f" The number is {'smaller' if expected < given else 'larger'}."
     return _say(question, right, write_number(expected), numbers, aside)
 
@@ -617,6 +628,14 @@ class _Fields:
         """Return a value that is a text, in one line."""
         return " ".join(self.need(key).split())
 
+    def spans(self, key: str) -> Spans:
+        """Return a text that is shown before anything is computed."""
+        template = self.template(key)
+        if template is not None and len(template.parts) > 1:
+            message = f"Numbers in braces are computed in hint, explain and done, not in {key}."
+            raise self.refuse(key, message)
+        return read_spans(self.text(key))
+
     def number(self, key: str) -> float:
         """Return a value that is a number."""
         value = read_number(self.need(key))
@@ -664,7 +683,7 @@ def _split_line(number: int, text: str, known: tuple[str, ...]) -> tuple[str, st
 
 
 def _read_question(fields: _Fields) -> Question:
-    ask = read_spans(fields.text("ask"))
+    ask = fields.spans("ask")
     if (fields.get("answer") is None) == (fields.get("choices") is None):
         raise LessonError("A question has either an answer or choices.", fields.line)
     hint, explain = fields.template("hint"), fields.template("explain")
@@ -708,7 +727,7 @@ def _read_task(fields: _Fields) -> Task:
     until = fields.expression("until", fields.text("until"))
     if until.kind != "flag":
         raise fields.refuse("until", "until must be a condition, such as 'errors == 0'.")
-    return Task(read_spans(fields.text("do")), until, fields.template("done"))
+    return Task(fields.spans("do"), until, fields.template("done"))
 
 
 # ------------------------------------------------------------------- reading states
