@@ -291,7 +291,7 @@ def test_any_text_is_a_kernel_or_refused(text: str) -> None:
 
 @pytest.mark.full
 @given(SOUPS)
-@settings(max_examples=20_000)
+@settings(max_examples=5000)
 def test_many_texts_are_kernels_or_refused(text: str) -> None:
     check_any(text)
 

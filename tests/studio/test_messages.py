@@ -66,7 +66,7 @@ def check_error(error: MessageError) -> None:
     assert len(text) < 800
     assert text[-1] in ".?"
     assert "Traceback" not in text
-    assert "/" not in text.replace("'/'", "")
+    assert "maxmargin/" not in text
     text.encode()
 
 
@@ -438,7 +438,7 @@ def test_anything_is_a_request_or_refused(sent: Any) -> None:
 
 @pytest.mark.full
 @given(ANYTHING)
-@settings(max_examples=20_000)
+@settings(max_examples=5000)
 def test_many_things_are_requests_or_refused(sent: Any) -> None:
     check_any(sent)
 

@@ -10,6 +10,7 @@ of its type. The fields of a scene stand beside them::
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -240,8 +241,8 @@ def _refuse_constant(name: str) -> float:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        counted = Counter(key for key, _ in pairs)
+        twice = next(key for key, times in counted.items() if times > 1)
         raise MessageError(f"The message has the field {_shown(twice)} twice; send it once.")
     return found
 
