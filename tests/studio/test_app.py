@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPMessage
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -172,34 +173,38 @@ def test_the_script_is_one_module_that_browsers_keep(client: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "joined"),
+    ("given", "names", "body"),
     [
-        ('import { a, b } from "./a.js";\nlet c = a;\n', "let c = a;\n"),
-        ('import {\n  a,\n  b,\n} from "./a.js";\n\nconst c = 1;\n', "\nconst c = 1;\n"),
-        ("export const a = 1;\nexport function b() {}\n", "const a = 1;\nfunction b() {}\n"),
-        (
-            "export async function a() {}\nexport class B {}\n",
-            "async function a() {}\nclass B {}\n",
-        ),
-        (
-            'const text = "import { a } from nowhere";\n',
-            'const text = "import { a } from nowhere";\n',
-        ),
-        ("  // export const a\n", "  // export const a\n"),
+        ('import { a, b } from "./a.js";\nlet c = a;\n', "", "let c = a;\n"),
+        ('import {\n  a,\n  b,\n} from "./a.js";\n\nconst c = 1;\n', "", "\nconst c = 1;\n"),
+        ("export const a = 1;\nexport function b() {}\n", "a, b",
+         "const a = 1;\nfunction b() {}\n"),
+        ("export async function a() {}\nexport class B {}\n", "a, B",
+         "async function a() {}\nclass B {}\n"),
+        ('const c = "import { a } from b";\n', "", 'const c = "import { a } from b";\n'),
+        ("  // export const a\n", "", "  // export const a\n"),
     ],
-)
-def test_modules_are_joined(given: str, joined: str) -> None:
-    assert static_files.join_text(given, keep_exports=False) == joined
+)  # fmt: skip
+def test_modules_are_wrapped(given: str, names: str, body: str) -> None:
+    wrapped = f"const {{ {names} }} = (() => {{\n{body}return {{ {names} }};\n}})();"
+    assert static_files.wrap(given) == wrapped
 
 
-def test_names_are_unique_among_modules() -> None:
-    """They share one scope when they are joined."""
-    names = re.findall(
-        r"^(?:export )?(?:async )?(?:function\*?|class|const|let) (\w+)",
-        static_files.module(),
-        re.M,
-    )
-    assert sorted(names) == sorted(set(names))
+def test_what_modules_export_has_unique_names_and_is_known_when_it_is_needed() -> None:
+    folder = Path(static_files.__file__).parent / "static"
+    exported: set[str] = set()
+    for name in static_files.MODULES:
+        text = (folder / name).read_text(encoding="utf-8")
+        for names in re.findall(r"^import\s+\{([^}]*)\}", text, re.MULTILINE):
+            assert {each.strip() for each in names.split(",") if each.strip()} <= exported, name
+        own = re.findall(
+            r"^export (?:async )?(?:function\*?|class|const) (\w+)", text, re.MULTILINE
+        )
+        assert not exported & set(own)
+        assert name == "studio.js" or len(own) == len(re.findall(r"^export\b", text, re.MULTILINE))
+        exported |= set(own)
+    assert {"Studio", "openPage"} <= exported
+    assert {file.name for file in folder.glob("*.js")} == {*static_files.MODULES, "page.js"}
 
 
 # Who is let in.

@@ -1,9 +1,16 @@
 """The files of the page, and its modules joined into one.
 
 The page in the browser and the widget in Jupyter run the same text. Jupyter takes one module, so
-the modules of ``static/`` are joined in the order of ``MODULES``: what each imports from the others
-is then declared above it, so ``import`` lines go; only the last module keeps its exports. Names at
-the top of a module must therefore be unique among all of them.
+the modules of ``static/`` are joined in the order of ``MODULES``. Each becomes the body of a
+function that returns what it exports::
+
+    const { Plot } = (() => {
+      …
+      return { Plot };
+    })();
+
+So what a module exports is there for those that follow, which need no ``import``, and what it does
+not export stays its own. Only the last module is left as it is, with its exports.
 """
 
 import re
@@ -19,22 +26,23 @@ MODULES = (
     "facts.js",
     "timeline.js",
     "lift.js",
+    "projection.js",
     "lesson.js",
     "exports.js",
     "studio.js",
 )
 # Files that are served as they are, and what they are.
 KINDS = {
+    "page.js": "text/javascript; charset=utf-8",
     "studio.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    "page.js": "text/javascript; charset=utf-8",
 }
 PAGE = "index.html"
 
-_IMPORT = re.compile(
-    r"""^import\s+(?:\{[^}]*\}|\*\s+as\s+\w+|\w+)\s+from\s+["'][^"']+["'];?\n""", re.M
+_IMPORT = re.compile(r"""^import\s+\{[^}]*\}\s+from\s+["'][^"']+["'];?\n""", re.MULTILINE)
+_EXPORT = re.compile(
+    r"^export\s+(?=(?:async\s+)?(?:function\*?|class|const|let)\s+(\w+))", re.MULTILINE
 )
-_EXPORT = re.compile(r"^export\s+(?=(?:async\s+)?(?:function|class|const|let)\b)", re.M)
 
 
 def _folder() -> Traversable:
@@ -51,20 +59,25 @@ def read(name: str) -> bytes | None:
 
 def module() -> str:
     """Return the modules of the page as one."""
-    texts = []
-    for name in MODULES:
-        file = _folder() / name
-        if file.is_file():
-            text = file.read_text(encoding="utf-8").replace("\r\n", "\n")
-            texts.append(join_text(text, keep_exports=name == MODULES[-1]))
-    return "\n".join(texts)
+    *inner, last = (_folder() / name for name in MODULES)
+    texts = [wrap(file.read_text(encoding="utf-8")) for file in inner if file.is_file()]
+    return "\n".join([*texts, drop_imports(last.read_text(encoding="utf-8"))])
 
 
-def join_text(text: str, *, keep_exports: bool) -> str:
-    r"""Return a module without imports, and without exports unless they are kept.
+def drop_imports(text: str) -> str:
+    """Return a module without what it imports."""
+    return _IMPORT.sub("", text.replace("\r\n", "\n"))
 
-    >>> join_text('import { a } from "./a.js";\nexport const b = a;\n', keep_exports=False)
-    'const b = a;\n'
+
+def wrap(text: str) -> str:
+    r"""Return a module as a declaration of what it exports.
+
+    >>> print(wrap('import { a } from "./a.js";\nexport const b = a;\n'))
+    const { b } = (() => {
+    const b = a;
+    return { b };
+    })();
     """
-    text = _IMPORT.sub("", text)
-    return text if keep_exports else _EXPORT.sub("", text)
+    text = drop_imports(text)
+    names = ", ".join(_EXPORT.findall(text))
+    return f"const {{ {names} }} = (() => {{\n{_EXPORT.sub('', text)}return {{ {names} }};\n}})();"
