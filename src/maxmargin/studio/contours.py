@@ -1,14 +1,15 @@
 """Level sets of a function of the plane, and the borders between regions, as polylines.
 
 Marching squares find the edges of a grid that a line crosses and join them cell by cell; a cell
-whose line could run in two ways (a saddle) is decided by its centre. The crossing on each edge is
-then found by Chandrupatla's method, a bracketed mixture of inverse quadratic interpolation and
-bisection: for all edges and all levels at once, so that a picture takes a handful of calls of the
-function. Vertices therefore lie on the line itself and not only near it.
+whose line could run in two ways (a saddle) is decided as a bilinear function would be. The crossing
+on each edge is then found by Chandrupatla's method, a bracketed mixture of inverse quadratic
+interpolation and bisection: for all edges and all levels at once, so that a picture takes a handful
+of calls of the function. Vertices therefore lie on the line itself and not only near it.
 
 T. R. Chandrupatla (1997), Advances in Engineering Software 28, 145–149.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,9 +22,8 @@ from maxmargin.studio.scene import View
 Function = Callable[[Floats], Floats]
 Winner = Callable[[Floats], npt.NDArray[np.intp]]
 
+_ROUNDING = 1e-12  # of values at the ends of an edge: less is zero
 _STEPS = 60  # of the root finder, at most: more than bisection needs
-_HALVINGS = 27  # of an edge between two regions: to 1e-8 of its length
-_SIDES = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])  # bottom, right, top, left, by their corners
 
 
 class Grid(NamedTuple):
@@ -53,7 +53,11 @@ class Grid(NamedTuple):
 
 
 def trace_levels(
-    function: Function, grid: Grid, values: Floats, levels: Sequence[float]
+    function: Function,
+    grid: Grid,
+    values: Floats,
+    levels: Sequence[float],
+    tol: float = 1e-8,
 ) -> list[list[Floats]]:
     """Return for each level the lines on which a function has that value, as arrays (m, 2).
 
@@ -67,10 +71,11 @@ def trace_levels(
         Its values there.
     levels : sequence of float
         The levels. A closed line ends with its first vertex.
+    tol : float
+        How near vertices are to the line, as a share of an edge of the grid.
     """
     shifted = values - np.asarray(levels, dtype=np.float64)[:, np.newaxis, np.newaxis]
-    above = shifted >= 0
-    crossed = _crossed(above)
+    crossed = _crossed(shifted >= 0)
     where = np.nonzero(crossed)
     level, cells = where[0], np.column_stack(where[1:])
     wanted = np.asarray(levels, dtype=np.float64)
@@ -81,11 +86,11 @@ def trace_levels(
         places = start[chosen] + share[:, np.newaxis] * span[chosen]
         return np.asarray(function(places) - wanted[level[chosen]])
 
-    share = find_roots(along, f_start, f_end)
+    share = find_roots(along, f_start, f_end, tol)
     vertices = start + share[:, np.newaxis] * span
     number = np.full(crossed.shape, -1, dtype=np.int64)
     number[where] = np.arange(len(level))
-    links, owner = _links(function, grid, number, above, wanted)
+    links, owner = _links(number, shifted)
     return [[vertices[chain] for chain in join(links[owner == k])] for k in range(len(levels))]
 
 
@@ -119,30 +124,29 @@ def _cell_edges(number: Ints) -> Ints:
     )
 
 
-def _links(
-    function: Function, grid: Grid, number: Ints, above: Flags, levels: Floats
-) -> tuple[Ints, Ints]:
+def _links(number: Ints, values: Floats) -> tuple[Ints, Ints]:
     """Return pairs of edges that a line joins within a cell, and the level of each pair."""
     edges = _cell_edges(number)
     count = (edges >= 0).sum(axis=-1)
     simple = np.nonzero(count == 2)
     ends = edges[simple]
-    pairs = [ends[ends >= 0].reshape(-1, 2)]
-    owners = [simple[0]]
     saddles = np.nonzero(count == 4)
-    if len(saddles[0]):
-        owner, i, j = saddles
-        centres = np.column_stack(
-            [0.5 * (grid.x[j] + grid.x[j + 1]), 0.5 * (grid.y[i] + grid.y[i + 1])]
-        )
-        # If the centre is on the side of the lower left corner, these two are connected through
-        # it, and the lines cut off the other two corners.
-        through = (function(centres) >= levels[owner]) == above[owner, i, j]
-        bottom, right, top, left = edges[saddles].T
-        pairs.append(np.column_stack([bottom, np.where(through, right, left)]))
-        pairs.append(np.column_stack([top, np.where(through, left, right)]))
-        owners += [owner, owner]
-    return np.concatenate(pairs), np.concatenate(owners)
+    owner, i, j = saddles
+    corner, right_of, above, opposite = (
+        values[owner, i + y, j + x] for y, x in ((0, 0), (0, 1), (1, 0), (1, 1))
+    )
+    # The value at the saddle of the bilinear function with these corners. If it is on the side of
+    # the lower left corner, that is connected with the upper right one, and the lines cut off the
+    # other two.
+    middle = (corner * opposite - right_of * above) / (corner + opposite - right_of - above)
+    through = (middle >= 0) == (corner >= 0)
+    bottom, right, top, left = edges[saddles].T
+    pairs = [
+        ends[ends >= 0].reshape(-1, 2),
+        np.column_stack([bottom, np.where(through, right, left)]),
+        np.column_stack([top, np.where(through, left, right)]),
+    ]
+    return np.concatenate(pairs), np.concatenate([simple[0], owner, owner])
 
 
 def find_roots(
@@ -151,14 +155,15 @@ def find_roots(
     """Return where functions of [0, 1], with values of different signs at its ends, are zero.
 
     ``function(t, chosen)`` returns the values at t of the functions with the numbers ``chosen``.
-    The result is the better end of a bracket of length 2·tol or less.
+    The result is the better end of a bracket of length 2·tol or less, or a place at which the value
+    is a rounding error beside those at the ends.
     """
     n = len(f_start)
     a, b, c = np.zeros(n), np.ones(n), np.ones(n)
-    fa, fb, fc = np.array(f_start, dtype=np.float64), np.array(f_end, dtype=np.float64), None
-    t = fa / np.where(fa == fb, 1.0, fa - fb)  # a straight line between the ends, to begin with
-    t = np.clip(t, tol, 1 - tol)
-    fc = fb.copy()
+    fa, fb = np.array(f_start, dtype=np.float64), np.array(f_end, dtype=np.float64)
+    fc, nothing = fb.copy(), _ROUNDING * np.maximum(np.abs(fa), np.abs(fb))
+    # A straight line between the ends, to begin with.
+    t = np.clip(fa / np.where(fa == fb, 1.0, fa - fb), tol, 1 - tol)
     left = np.flatnonzero((fa != 0) & (fb != 0))
     for _ in range(_STEPS):
         if not len(left):
@@ -170,7 +175,7 @@ def find_roots(
         b[left], fb[left] = np.where(same, b[left], a[left]), np.where(same, fb[left], fa[left])
         a[left], fa[left] = x, fx
         width = np.abs(b[left] - a[left])
-        going = (fx != 0) & (width > 2 * tol)
+        going = (np.abs(fx) > nothing[left]) & (width > 2 * tol)
         left, limit = left[going], tol / width[going]
         t[left] = np.clip(
             _interpolate(a[left], b[left], c[left], fa[left], fb[left], fc[left]), limit, 1 - limit
@@ -197,7 +202,9 @@ class Border(NamedTuple):
     line: Floats
 
 
-def trace_borders(winner: Winner, grid: Grid, labels: npt.NDArray[np.intp]) -> list[Border]:
+def trace_borders(
+    winner: Winner, grid: Grid, labels: npt.NDArray[np.intp], tol: float = 1e-8
+) -> list[Border]:
     """Return the lines between regions.
 
     Parameters
@@ -208,7 +215,10 @@ def trace_borders(winner: Winner, grid: Grid, labels: npt.NDArray[np.intp]) -> l
         Where it was asked.
     labels : ndarray of shape (rows, columns)
         What it said there.
+    tol : float
+        As in ``trace_levels``.
     """
+    halvings = math.ceil(-math.log2(tol))
     sides = labels[np.newaxis]
     crossed = _crossed(sides)
     where = np.nonzero(crossed)
@@ -216,10 +226,10 @@ def trace_borders(winner: Winner, grid: Grid, labels: npt.NDArray[np.intp]) -> l
     if not len(level):
         return []
     start, end, first, last = _edge_ends(grid, sides, level, edges)
-    vertices, pairs = _halve(winner, start, end, first.astype(np.intp), last.astype(np.intp))
+    vertices, pairs = _halve(winner, start, end, first, last, halvings)
     number = np.full(crossed.shape, -1, dtype=np.int64)
     number[where] = np.arange(len(level))
-    links, junctions = _link_regions(winner, grid, number, sides, pairs)
+    links, junctions = _link_regions(winner, grid, number, sides, pairs, halvings)
     vertices = np.concatenate([vertices, junctions])
     found = []
     for pair in np.unique(pairs, axis=0).tolist():
@@ -229,12 +239,11 @@ def trace_borders(winner: Winner, grid: Grid, labels: npt.NDArray[np.intp]) -> l
 
 
 def _halve(
-    winner: Winner, start: Floats, end: Floats, first: Ints, last: Ints
+    winner: Winner, start: Floats, end: Floats, first: Ints, last: Ints, halvings: int
 ) -> tuple[Floats, Ints]:
     """Return where the winner changes on each edge, and the two classes that meet there."""
     low, high = start, end
-    last = last.copy()
-    for _ in range(_HALVINGS):
+    for _ in range(halvings):
         middle = 0.5 * (low + high)
         there = winner(middle)
         same = there == first
@@ -245,7 +254,12 @@ def _halve(
 
 
 def _link_regions(
-    winner: Winner, grid: Grid, number: Ints, sides: npt.NDArray[np.intp], pairs: Ints
+    winner: Winner,
+    grid: Grid,
+    number: Ints,
+    sides: npt.NDArray[np.intp],
+    pairs: Ints,
+    halvings: int,
 ) -> tuple[Ints, Floats]:
     """Return pairs of vertices that a border joins, and the points at which three regions meet.
 
@@ -253,49 +267,55 @@ def _link_regions(
     """
     edges = _cell_edges(number)[0]
     count = (edges >= 0).sum(axis=-1)
-    simple = edges[count == 2]
-    ends = simple[simple >= 0].reshape(-1, 2)
-    links = [ends[(pairs[ends[:, 0]] == pairs[ends[:, 1]]).all(axis=1)]]
-    i, j = np.nonzero(count > 2)
-    own = edges[i, j]
+    i, j = np.nonzero(count >= 2)
+    edges, count = edges[i, j], count[i, j]
+    two = count == 2
+    ends = edges[two][edges[two] >= 0].reshape(-1, 2)
+    same = (pairs[ends[:, 0]] == pairs[ends[:, 1]]).all(axis=1)
     corners = np.stack([sides[0, i + y, j + x] for y, x in ((0, 0), (0, 1), (1, 1), (1, 0))], -1)
     saddle = (corners[:, 0] == corners[:, 2]) & (corners[:, 1] == corners[:, 3])
-    if saddle.any():
-        centres = np.column_stack(
-            [0.5 * (grid.x[j] + grid.x[j + 1]), 0.5 * (grid.y[i] + grid.y[i + 1])]
-        )[saddle]
-        through = winner(centres) == corners[saddle, 0]
-        bottom, right, top, left = own[saddle].T
-        links.append(np.column_stack([bottom, np.where(through, right, left)]))
-        links.append(np.column_stack([top, np.where(through, left, right)]))
-    meeting = ~saddle
-    points, found = _meet(winner, grid, i[meeting], j[meeting])
-    cells = own[meeting][found]
+    bottom, right, top, left = edges[saddle].T
+    centres = np.column_stack(
+        [0.5 * (grid.x[j] + grid.x[j + 1]), 0.5 * (grid.y[i] + grid.y[i + 1])]
+    )
+    through = winner(centres[saddle]) == corners[saddle, 0] if saddle.any() else saddle[saddle]
+    # Three classes at the corners, or a third one that reaches between two of them.
+    meeting = ~saddle & ~two
+    meeting[two] = ~same
+    points, found = _meet(winner, grid, centres[meeting], halvings)
+    cells = edges[meeting][found]
     junction = np.broadcast_to(np.arange(len(cells))[:, np.newaxis] + len(pairs), cells.shape)
-    links.append(np.column_stack([cells[cells >= 0], junction[cells >= 0]]))
+    links = [
+        ends[same],
+        np.column_stack([bottom, np.where(through, right, left)]),
+        np.column_stack([top, np.where(through, left, right)]),
+        np.column_stack([cells[cells >= 0], junction[cells >= 0]]),
+    ]
     return np.concatenate(links), points[found]
 
 
-def _meet(winner: Winner, grid: Grid, i: Ints, j: Ints) -> tuple[Floats, Flags]:
-    """Return for each cell the point at which three regions meet, and whether there is one.
+def _meet(winner: Winner, grid: Grid, centres: Floats, halvings: int) -> tuple[Floats, Flags]:
+    """Return the point near the centre of each cell at which three regions meet, if there is one.
 
-    A cell is quartered again and again, and the quarter with most classes kept.
+    A square is searched, first one of twice the size of a cell, at 5 × 5 places. Of the nine
+    squares of half its size that these make up, the one with most classes is searched next.
     """
-    low = np.column_stack([grid.x[j], grid.y[i]])
-    size = np.array([grid.x[1] - grid.x[0], grid.y[1] - grid.y[0]])
-    nine = np.array([[x, y] for y in (0.0, 0.5, 1.0) for x in (0.0, 0.5, 1.0)])
-    quarters = np.array([[k, k + 1, k + 3, k + 4] for k in (0, 1, 3, 4)])
-    found = np.ones(len(low), dtype=bool)
-    for _ in range(_HALVINGS if len(low) else 0):
-        places = low[:, np.newaxis] + nine * size
-        there = winner(places.reshape(-1, 2)).reshape(-1, 9)[:, quarters]
-        ordered = np.sort(there, axis=-1)
-        different = 1 + (np.diff(ordered, axis=-1) != 0).sum(axis=-1)
-        best = different.argmax(axis=1)
-        found &= different.max(axis=1) > 2
+    size = 2 * np.array([grid.x[1] - grid.x[0], grid.y[1] - grid.y[0]])
+    low = centres - 0.5 * size
+    steps = np.array([[x, y] for y in range(5) for x in range(5)])
+    starts = np.array([[x, y] for y in (1, 0, 2) for x in (1, 0, 2)])  # the middle, if it will do
+    blocks = np.array(
+        [[5 * (y + k) + x + m for k in range(3) for m in range(3)] for x, y in starts]
+    )
+    most = np.full(len(low), 3)
+    for _ in range(halvings + 1 if len(low) else 0):
+        places = low[:, np.newaxis] + steps * (0.25 * size)
+        there = np.sort(winner(places.reshape(-1, 2)).reshape(-1, 25)[:, blocks], axis=-1)
+        different = 1 + (np.diff(there, axis=-1) != 0).sum(axis=-1)
+        best, most = different.argmax(axis=1), different.max(axis=1)
+        low = low + starts[best] * (0.25 * size)
         size = 0.5 * size
-        low = low + nine[quarters[best, 0]] * 2 * size
-    return low + 0.5 * size, found
+    return low + 0.5 * size, most > 2
 
 
 # ------------------------------------------------------------------- joining

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,14 +22,15 @@ import numpy.typing as npt
 import maxmargin as mm
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import NotSeparableError
-from maxmargin.geometry import Hyperplane, hyperplane
+from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
 from maxmargin.plots.planar import Window, segment
+from maxmargin.problems.losses import ON_EDGE
 from maxmargin.problems.problem import Status
 from maxmargin.separability import Overlap, Separation, separate
 from maxmargin.studio.catalogue import MODELS, SLIDERS
 from maxmargin.studio.contours import Grid, find_roots, trace_borders, trace_levels
 from maxmargin.studio.kernel_grammar import parse_kernel
-from maxmargin.studio.scene import Choice, Scene
+from maxmargin.studio.scene import Choice, Scene, View
 
 Send = Callable[[dict[str, Any]], None]
 Stop = Callable[[], bool]
@@ -37,13 +39,17 @@ KINDS = ("", "margin", "inside", "wrong side", "outside", "mistake")
 
 MAX_TIME = 4.0  # seconds that a fit may take before the best answer so far is drawn
 _WITNESS_TIME = 2.0  # seconds to decide whether classes are separable
-_VOTES = 2e7  # of all lines of a voted perceptron at all places of its grid
+_VOTES = 5e6  # at all places of the grid, if the model has votes to count
+_VOTE_TOL = 1e-5  # accuracy of lines that are decided by votes, as a share of an edge of the grid
+_TOL = 1e-8  # that of all others
+_FEWEST = (15, 10)  # columns and rows of the grid, then
 _FIRST_DRAWS = 200  # of a Bayes point, for the first picture
 _SEPARATORS = 20  # sampled ones that are drawn
 _COMPONENTS = 3  # of kernel PCA
 _LEVELS = 11  # lines of a component
 _LONGEST_SLACKS = 400  # more lines would hide the points
 _REACH = 3.0  # times the distance at which a straight f would reach its margin
+_ROUNDING = 1e-13  # of the sizes of the terms of a score
 _STRONG = 0.98  # the quantile of |f| that has full colour
 _PARAMETERS = {"epochs": "max_epochs"}  # names of sliders that are not those of parameters
 _WITH_MARGINS = ("HardMarginSVC", "LinearSVC", "SVC", "NuSVC")
@@ -102,7 +108,8 @@ def build(chosen: Scene | Choice, callback: Any = None, **changes: Any) -> Any:
     parameters["callback"] = callback
     if choice.model == "KernelPCA":
         del parameters["component"], parameters["callback"]
-        parameters["n_components"] = _COMPONENTS
+        n = len(chosen.points) if isinstance(chosen, Scene) else _COMPONENTS
+        parameters["n_components"] = max(1, min(_COMPONENTS, n))
     return getattr(mm, choice.model)(**parameters | changes)
 
 
@@ -133,8 +140,11 @@ def draw(request: Asked, stop: Stop, send: Send) -> None:
         found = _fit_and_paint(model, request)
         if stop():
             return
+        refused = "field" not in found
+        found["final"] = final or refused or getattr(model, "status_", None) is Status.MAX_TIME
+        if not found["final"]:
+            found["message"] = "More separators are being drawn."
         found["seconds"] = time.perf_counter() - began
-        found["final"] = final or not found["lines"]
         send(picture | found)
         if found["final"]:
             return
@@ -197,14 +207,28 @@ def _fit_and_paint(model: Any, request: Asked) -> dict[str, Any]:
             return _refused(refusal, scene)
         except (ValueError, ArithmeticError, MemoryError) as refusal:
             return {"message": _explain(refusal, scene), "lines": []}
-        canvas = Canvas.of(model, scene, request.grid)
         try:
-            found = _PAINTERS.get(scene.choice.model, _paint_classifier)(canvas)
+            found = _paint(model, scene, request.grid)
         except (ValueError, ArithmeticError, MemoryError) as refusal:
             return {"message": _explain(refusal, scene), "lines": []}
     found["certificate"] = _describe_certificate(model)
     found["message"] = " ".join(filter(None, [found.get("message", ""), _report(model, said)]))
     return found
+
+
+def _paint(model: Any, scene: Scene, size: tuple[int, int]) -> dict[str, Any]:
+    """Return what there is to see of a fitted model, if need be only where numbers are positive."""
+    paint = _PAINTERS.get(scene.choice.model, _paint_classifier)
+    try:
+        return paint(Canvas.of(model, scene, size))
+    except ValueError:
+        left, right, bottom, top = scene.view
+        if min(left, bottom) >= 0 or min(right, top) <= 0:
+            raise
+    # Kernels of histograms take no negative numbers, which the points need not have.
+    seen = View(max(left, 0.0), right, max(bottom, 0.0), top)
+    found = paint(Canvas.of(model, replace(scene, view=seen), size))
+    return found | {"message": "This kernel takes no negative numbers: nothing is drawn there."}
 
 
 class Canvas(NamedTuple):
@@ -219,10 +243,13 @@ class Canvas(NamedTuple):
     def of(cls, model: Any, scene: Scene, size: tuple[int, int]) -> "Canvas":
         """Return the canvas for a grid of a size (columns, rows), or of a smaller one."""
         cols, rows = size
-        if isinstance(model, mm.VotedPerceptron):  # whose scores take long
-            share = min(1.0, math.sqrt(_VOTES / (cols * rows * max(1.0, float(model.updates_)))))
-            cols, rows = max(12, round(share * cols)), max(8, round(share * rows))
-            cols, rows = min(cols, size[0]), min(rows, size[1])
+        voters = float(getattr(model, "n_samples_", 0))
+        if scene.choice.model == "VotedPerceptron":
+            voters = float(model.updates_)
+        if voters * cols * rows > _VOTES:
+            share = math.sqrt(_VOTES / (voters * cols * rows))
+            cols = min(cols, max(_FEWEST[0], round(share * cols)))
+            rows = min(rows, max(_FEWEST[1], round(share * rows)))
         left, right, bottom, top = scene.view
         window = Window(np.array([left, bottom]), np.array([right, top]), equal=False)
         return cls(model, scene, Grid.of(scene.view, cols, rows), window)
@@ -231,6 +258,11 @@ class Canvas(NamedTuple):
     def name(self) -> str:
         """Which model of the catalogue it is."""
         return self.scene.choice.model
+
+    @property
+    def tol(self) -> float:
+        """How accurate lines are, as a share of an edge of the grid."""
+        return _VOTE_TOL if self.name in _VOTING else _TOL
 
     @property
     def points(self) -> Floats:
@@ -282,15 +314,18 @@ def _paint_score(canvas: Canvas, levels: list[float], signs: Floats) -> dict[str
         w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
         found["weights"], found["intercept"] = w.tolist(), b
         lines = [[ends] if (ends := canvas.clip(w, b - level)) else [] for level in levels]
-        found["message"] = "" if w.any() else _FLAT
+        flat = not w.any()
     else:
-        traced = trace_levels(model.decision_function, grid, values, levels)
+        flat = _is_flat(model, values, grid)
+        traced = trace_levels(
+            _quick_scores(model), grid, values, [] if flat else levels, canvas.tol
+        )
         lines = [[line.ravel().tolist() for line in of_level] for of_level in traced]
-        found["message"] = "" if np.ptp(values) > 0 else _FLAT
+    found["message"] = _FLAT if flat else "" if lines[0] else _UNSEEN
     pair = canvas.labels if len(canvas.labels) == 2 else None
     found["lines"] = [
         {"kind": "margin" if level else "boundary", "level": level, "pair": pair, "at": line}
-        for level, of_level in zip(levels, lines, strict=True)
+        for level, of_level in zip(levels, lines, strict=False)  # none at all of what is flat
         for line in of_level
     ]
     found["lines"] += _sampled_separators(canvas)
@@ -301,6 +336,40 @@ def _paint_score(canvas: Canvas, levels: list[float], signs: Floats) -> dict[str
 
 
 _FLAT = "The model says the same everywhere, so there is no boundary."
+_UNSEEN = "There is no boundary in the part of the plane that is seen."
+
+
+def _is_flat(model: Any, values: Floats, grid: Grid) -> bool:
+    """Return whether scores differ by no more than rounding."""
+    if not hasattr(model, "dual_coef_"):
+        return float(np.ptp(values)) == 0.0
+    plane = hyperplane(model)
+    assert isinstance(plane, KernelHyperplane)
+    kernel: Any = plane.kernel
+    # |f| is at most the sum of |aₙ| √K(xₙ, xₙ) √K(x, x), and its rounding a tiny part of that.
+    own, other = (np.sqrt(np.abs(kernel.diag(rows))) for rows in (plane.vectors, grid.points()))
+    size = np.abs(plane.coefficients) @ own * other.max()
+    return float(np.ptp(values)) <= _ROUNDING * float(size)
+
+
+def _quick_scores(model: Any) -> Callable[[Floats], Floats]:
+    """Return the decision function, without checks and with what it needs of the kernel prepared.
+
+    To find a line it is asked a dozen times for a few places, where checking takes most of the
+    time.
+    """
+    if not hasattr(model, "dual_coef_") or not hasattr(model, "support_kind_"):
+        return lambda points: np.asarray(model.decision_function(points))
+    plane = hyperplane(model)
+    assert isinstance(plane, KernelHyperplane)
+    kernel: Any = plane.kernel
+    vectors = kernel.prepare(plane.vectors)
+
+    def score(points: Floats) -> Floats:
+        values = kernel.block(kernel.prepare(points, like=vectors), vectors, threads=1)
+        return np.asarray(values @ plane.coefficients + plane.b)
+
+    return score
 
 
 def _sampled_separators(canvas: Canvas) -> list[dict[str, Any]]:
@@ -322,7 +391,7 @@ def _slack_ends(canvas: Canvas, scores: Floats, target: Floats, signs: Floats) -
     """
     model = canvas.model
     slack = np.where(np.asarray(model.slack_) > 0, (target - scores) * signs, 0.0)
-    rows = np.flatnonzero(slack > 0)
+    rows = np.flatnonzero(slack > ON_EDGE)
     rows = rows[np.argsort(-slack[rows], kind="stable")][:_LONGEST_SLACKS]
     if not len(rows):
         return []
@@ -333,7 +402,12 @@ def _slack_ends(canvas: Canvas, scores: Floats, target: Floats, signs: Floats) -
         steps = slopes * (lacking / steep**2)[:, np.newaxis]
     steps[~np.isfinite(steps)] = 0.0
     if not hasattr(model, "coef_"):
-        steps, reached = _reach(model.decision_function, points, steps, target[rows], -lacking)
+        low, high = canvas.window.low, canvas.window.high
+        # Not far beyond what is seen; kernels of histograms take no negative numbers at all.
+        low, high = np.where(low >= 0, 0.0, 2 * low - high), 2 * high - low
+        inside = ((points + _REACH * steps >= low) & (points + _REACH * steps <= high)).all(axis=1)
+        rows, points, steps, lacking = rows[inside], points[inside], steps[inside], lacking[inside]
+        steps, reached = _reach(_quick_scores(model), points, steps, target[rows], -lacking)
         rows, points, steps = rows[reached], points[reached], steps[reached]
     return [[int(row), *place] for row, place in zip(rows, (points + steps).tolist(), strict=True)]
 
@@ -374,7 +448,7 @@ def _paint_regions(canvas: Canvas) -> dict[str, Any]:
 
     values = model.decision_function(grid.points())
     best = values.argmax(axis=1)
-    borders = trace_borders(winner, grid, best.reshape(grid.shape))
+    borders = trace_borders(winner, grid, best.reshape(grid.shape), canvas.tol)
     wrong = names[winner(canvas.points)] != canvas.scene.labels
     return {
         "field": _encode_classes(grid, values, names[best]),
@@ -389,6 +463,7 @@ def _paint_regions(canvas: Canvas) -> dict[str, Any]:
             for border in borders
         ],
         "facts": _state_facts(canvas, int(np.count_nonzero(wrong))),
+        "message": "" if borders else _UNSEEN,
     }
 
 
@@ -453,8 +528,10 @@ def _paint_component(canvas: Canvas) -> dict[str, Any]:
         "lines": [],
     }
     if number > model.rank_ or number > scores.shape[1]:
-        what = f"the points spread in {model.rank_} only" if model.rank_ else "they are all equal"
-        return found | {"message": f"There is no component {number} of these points: {what}."}
+        why = "they are all equal to the kernel"
+        if model.rank_:
+            why = f"they spread in {model.rank_} direction{'' if model.rank_ == 1 else 's'} only"
+        return found | {"message": f"These points have no component {number}: {why}."}
 
     def component(points: Floats) -> Floats:
         return np.asarray(model.transform(points)[:, number - 1])
@@ -467,6 +544,7 @@ def _paint_component(canvas: Canvas) -> dict[str, Any]:
         for level, lines in zip(levels, trace_levels(component, grid, values, levels), strict=True)
         for line in lines
     ]
+    found["message"] = "" if found["lines"] else "The component is the same everywhere in sight."
     return found
 
 
@@ -578,6 +656,7 @@ def _perceptron_facts(model: Any, wrong: list[str]) -> list[list[str]]:
 
 _STOPPED = {
     Status.ALL_CORRECT: "a whole epoch without a mistake",
+    Status.EPOCHS: "the epochs were used up",
     Status.MAX_EPOCHS: "the epochs were used up",
     Status.MAX_TIME: "the time was used up",
 }
@@ -620,13 +699,13 @@ def _describe_certificate(model: Any) -> dict[str, Any] | None:
         sentence = f"Nothing is proved: {certificate.caveat or 'there is no bound'}."
     else:
         apart = certificate.proved_gap / certificate.size if certificate.size > 0 else 0.0
-        share = f"{100 * apart:.2g} %: primal {primal:.6g}, dual {dual:.6g}"
+        share = f"{float(f'{100 * apart:.2g}'):g} %"
+        bounds = f"primal {primal:.6g}, dual {dual:.6g}"
         more = f"; {certificate.caveat}" if certificate.caveat else ""
-        sentence = (
-            f"Proved optimal to {share}{more}."
-            if holds
-            else f"Not proved to the {100 * tol:.2g} % asked for, only to {share}{more}."
-        )
+        sentence = f"Proved optimal to {share}: {bounds}{more}."
+        if not holds:
+            asked = f"{100 * tol:g} %"
+            sentence = f"Not proved optimal to {asked}: the gap is {share}, {bounds}{more}."
     numbers = {
         "relative_gap": certificate.relative_gap,
         "gap": certificate.gap,
@@ -716,17 +795,18 @@ def _describe_overlap(witness: Overlap, scene: Scene, straight: bool) -> dict[st
     rows, weights = witness.rows, np.abs(witness.weights)
     own = scene.labels[rows]
     first, second = np.unique(own).tolist()[:2]
-    sets = [
-        [[int(row), float(weight)] for row, weight in zip(rows[mine], weights[mine], strict=True)]
-        for mine in (own == first, own == second)
-    ]
-    place = np.asarray(witness.point, dtype=np.float64).ravel()
+    sets = []
+    for mine in (own == first, own == second):
+        # A plane through the origin of (x, 1) is refuted by weights that sum to ½ in each class.
+        shares = (weights[mine] / weights[mine].sum()).tolist()
+        sets.append([list(pair) for pair in zip(rows[mine].tolist(), shares, strict=True)])
+    place = sum(weight * scene.points[row] for row, weight in sets[0])
     meet = "the convex hulls of the classes meet there"
     if not straight:
         meet = "their convex hulls meet in the feature space of the kernel"
     return {
         "kind": "overlap",
-        "point": place.tolist() if straight and len(place) == 2 else None,
+        "point": place.tolist() if straight else None,
         "sets": sets,
         "sentence": (
             f"Classes {first} and {second} cannot be separated: a weighted mean of "
