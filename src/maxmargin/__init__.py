@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from maxmargin.kernels import check_kernel
     from maxmargin.reports import report
     from maxmargin.separability import Separation, separate
+    from maxmargin.studio.widget import Studio
 
 __version__ = "0.1.0"
 
@@ -87,6 +88,7 @@ _FOUND_IN = {
     "model_selection": ("SVCSearchCV", "compare_gp", "regularization_path"),
     "reports": ("report",),
     "separability": ("Separation", "separate"),
+    "studio.widget": ("Studio",),
 }
 _ROOM_OF = {name: room for room, names in _FOUND_IN.items() for name in names}
 
@@ -136,6 +138,7 @@ __all__ = [
     "Separation",
     "StructuredPerceptron",
     "StructuredSVC",
+    "Studio",
     "VotedPerceptron",
     "certify",
     "check_kernel",

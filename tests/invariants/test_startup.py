@@ -11,7 +11,7 @@ import pytest
 
 import maxmargin
 
-HEAVY = ("numba", "matplotlib", "dask", "starlette", "uvicorn", "click", "rich")
+HEAVY = ("numba", "matplotlib", "dask", "starlette", "uvicorn", "anywidget", "click", "rich")
 FIT = "import maxmargin as mm; mm.Perceptron().fit([[0.0], [1.0]], [0, 1])"
 
 

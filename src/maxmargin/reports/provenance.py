@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-import maxmargin
 from maxmargin import plots
 from maxmargin.html import Html, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses, write_code
@@ -134,7 +133,7 @@ def versions() -> list[tuple[str, str]]:
     """Return the versions of what decides the digits of the result."""
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     return [
-        ("maxmargin", maxmargin.__version__),
+        ("maxmargin", version("maxmargin")),
         ("Python", platform.python_version()),
         *((name, version(name)) for name in packages),
     ]

@@ -1,6 +1,7 @@
 """A picture of the page as Python code that draws it again."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,8 @@ _CERTIFIED = ("HardMarginSVC", "LinearSVC", "SVC", "NuSVC", "OneClassSVM", "SVR"
 _UPDATES = 'print({model}.updates_, "updates; the bound is", {model}.mistake_bound_)'
 _CERTIFICATE = "print({model}.certificate_)"
 _MARGIN = "MarginDisplay.from_estimator({model}, X{labels})"
-_VOTES = (
-    "MarginDisplay.from_estimator({model}, X{labels}, grid_resolution=60)"  # each value is a vote
-)
+# Each value on the grid is a vote, which takes time.
+_VOTES = "MarginDisplay.from_estimator({model}, X{labels}, grid_resolution=60)"
 _COMPONENTS = "KernelPCADisplay.from_estimator({model}, X{labels})"
 _DISPLAYS = {"KernelPCA": _COMPONENTS, "BayesPointClassifier": _VOTES}
 _TUBE = """\
@@ -53,12 +53,17 @@ def write(scene: Scene, choices: Sequence[Choice] | None = None) -> str:
     return "\n".join([*_sort(imports), "", *arrays, "", *parts, "plt.show()", ""])
 
 
-def _write_part(name: str, choice: Choice, scene: Scene, imports: set[str]) -> str:
-    """Return the lines that fit and draw a model; add what they import."""
+def plain_model(choice: Choice) -> Any:
+    """Return the estimator of a choice, not yet fitted, as one would make it without the page."""
     model = pictures.build(choice)
     default = type(model)().get_params(deep=False)
     model.set_params(**{key: default[key] for key in _PAGE_ONLY if key in default})
-    made = write_code(model)
+    return model
+
+
+def _write_part(name: str, choice: Choice, scene: Scene, imports: set[str]) -> str:
+    """Return the lines that fit and draw a model; add what they import."""
+    made = write_code(plain_model(choice))
     imports.update(made.imports)
     data, labels = _arguments(choice, scene)
     lines = [f"{name} = {made.expression}", f"{name}.fit({data})"]

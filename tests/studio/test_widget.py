@@ -1,0 +1,340 @@
+"""mm.Studio: the caller's points go to the page, and what is drawn there comes back."""
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxmargin as mm
+
+pytest.importorskip("anywidget")
+
+POINTS = np.array([[0.0, 0.0], [1.0, 0.5], [3.0, 2.0], [4.0, 2.5]])
+WAIT = 60.0  # seconds, for a thread that answers at once
+
+
+@pytest.fixture
+def show() -> Iterator[Callable[..., Any]]:
+    shown: list[Any] = []
+
+    def make(*given: Any, **options: Any) -> Any:
+        shown.append(mm.Studio(*given, **options))
+        return shown[-1]
+
+    yield make
+    for studio in shown:
+        studio.close()
+
+
+class Page:
+    """The other end of a widget: keeps what is sent to it, and sends requests."""
+
+    def __init__(self, studio: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.studio = studio
+        self.replies: list[Any] = []
+        self._arrived = threading.Condition()
+        monkeypatch.setattr(studio.widget, "send", self._keep)
+
+    def _keep(self, reply: Any, buffers: Any = None) -> None:
+        with self._arrived:
+            self.replies.append(json.loads(json.dumps(reply, allow_nan=False)))
+            self._arrived.notify_all()
+
+    def ask(self, **request: Any) -> Any:
+        """Send a request as the comm does, and return its last reply."""
+        self.studio.widget._handle_custom_msg(request, [])
+        with self._arrived:
+            found = self._arrived.wait_for(lambda: self._answer(request["seq"]), WAIT)
+        assert found
+        return found
+
+    def _answer(self, seq: int) -> Any:
+        final = (r for r in self.replies if r.get("seq") == seq and r.get("final", True))
+        return next(final, None)
+
+    def fit(self, points: Any, labels: Any, seq: int = 1, **choice: Any) -> Any:
+        points = np.asarray(points, dtype=float)
+        chosen = {"model": "LinearSVC", "parameters": {}, "kernel": ""} | choice
+        return self.ask(
+            type="fit", seq=seq, pane=0, grid=[8, 8], wants=[], view=[-5, 5, -5, 5],
+            x=points[:, 0].tolist(), y=points[:, 1].tolist(), label=list(labels), **chosen,
+        )  # fmt: skip
+
+
+# ------------------------------------------------------------------- to the page
+
+
+def test_the_page_begins_with_what_was_given(show: Any) -> None:
+    state = show(POINTS, ["a", "a", "b", "b"], model="LinearSVC", C=10).widget.state
+    assert json.loads(json.dumps(state, allow_nan=False)) == state
+    assert [point[:2] for point in state["points"]] == POINTS.tolist()
+    assert [point[2] for point in state["points"]] == [0, 0, 1, 1]
+    assert state["names"] == ["a", "b", "C", "D", "E"]
+    assert state["panes"][0]["model"] == "LinearSVC"
+    assert state["panes"][0]["parameters"]["C"] == 10
+    left, right, bottom, top = state["view"]
+    assert left < 0 < 4 < right
+    assert bottom < 0 < 2.5 < top
+
+
+def test_the_widget_carries_the_page(show: Any) -> None:
+    widget = show().widget
+    assert "export default" in widget._esm
+    assert ".mm-studio" in widget._css
+
+
+def test_without_points_there_are_two_clouds(show: Any) -> None:
+    studio = show()
+    assert studio.X.shape == (100, 2)
+    assert np.bincount(studio.y).tolist() == [50, 50]
+
+
+def test_frames_name_their_axes_and_columns_can_be_chosen(show: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.arange(12.0).reshape(4, 3), columns=["u", "v", "w"])
+    kinds = pandas.Series(["no", "no", "yes", "yes"], name="kind")
+    studio = show(frame, kinds, features=("w", "u"))
+    assert studio.widget.state["axes"] == ["w", "u"]
+    np.testing.assert_array_equal(studio.X, frame[["w", "u"]])
+    np.testing.assert_array_equal(studio.y, kinds)
+    np.testing.assert_array_equal(show(frame, features=(0, 2)).X, frame[["u", "w"]])
+    polars = pytest.importorskip("polars")
+    np.testing.assert_array_equal(
+        show(polars.DataFrame({"a": [1, 2], "b": [3, 4]})).X, [[1, 3], [2, 4]]
+    )
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([-1, -1, 1, 1]),
+        np.array([False, False, True, True]),
+        np.array([0.0, 0.0, 2.0, 2.0]),
+        np.array(["no", "no", "yes", "yes"]),
+        np.array(["no", "no", "yes", "yes"], dtype=object),
+        np.array([1, 1, 3, 3], dtype=np.uint8),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_labels_of_any_type_come_back_as_they_were(show: Any, labels: Any) -> None:
+    studio = show(POINTS, labels, model="LinearSVC")
+    np.testing.assert_array_equal(studio.y, labels)
+    assert studio.y.dtype == labels.dtype
+    np.testing.assert_array_equal(studio.model.predict(POINTS), labels)
+    assert set(studio.model.classes_) == set(labels)
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ((np.zeros((3, 1)),), {}, "X must have two columns, got shape \\(3, 1\\)"),
+        ((np.zeros(3),), {}, "X must have two columns"),
+        ((np.zeros((3, 4)),), {}, "X has 4 columns; choose two of them: features=\\(0, 1\\)"),
+        ((np.zeros((3, 4)),), {"features": (1, 1)}, "two different columns"),
+        ((np.zeros((3, 4)),), {"features": (1, 9)}, "9 is not in X"),
+        (([["a", "b"]],), {}, "X must hold numbers"),
+        (([[np.nan, 1.0]],), {}, "X must hold finite numbers"),
+        (([[1e7, 1.0]],), {}, "scale columns that are larger"),
+        ((np.zeros((5001, 2)),), {}, "X has 5,001 rows, and the page can show 5,000"),
+        ((np.zeros((12, 2)), np.arange(12) // 2), {}, "y has 6 classes"),
+        ((POINTS, [0, 1]), {}, "X has 4 rows, y has 2 labels"),
+        ((None, [0, 1]), {}, "y was given without X"),
+        ((POINTS,), {"model": "SCV"}, "'model' must be one of"),
+        ((POINTS,), {"C": 1e9}, "'C' of 'parameters' must be a number"),
+        ((POINTS,), {"kernel": "exec('1')"}, "kernel"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(given: Any, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mm.Studio(*given, **options)
+
+
+def test_a_missing_anywidget_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxmargin.studio import widget
+
+    widget._load_widget.cache_clear()
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(ImportError, match=r"pip install 'maxmargin\[jupyter\]'"):
+        mm.Studio()
+    widget._load_widget.cache_clear()
+
+
+# ------------------------------------------------------------------- and back
+
+
+def test_what_is_drawn_comes_back(show: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    studio = show(POINTS, ["no", "no", "yes", "yes"])
+    page = Page(studio, monkeypatch)
+    moved = np.vstack([POINTS + 0.25, [[-1.0, -1.0]]])
+    picture = page.fit(moved, [0, 0, 1, 1, 0], parameters={"C": 100.0})
+    assert picture["type"] == "picture"
+    np.testing.assert_array_equal(studio.X, moved)
+    assert studio.y.tolist() == ["no", "no", "yes", "yes", "no"]
+    assert isinstance(studio.model, mm.LinearSVC)
+    assert studio.model.C == 100.0
+    np.testing.assert_array_equal(studio.model.predict(moved), studio.y)
+    np.testing.assert_allclose(studio.model.coef_[0], picture["weights"], atol=1e-6)
+    assert studio.scene.choice.model == "LinearSVC"
+
+
+def test_a_model_is_fitted_once_for_the_same_points(
+    show: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studio = show(POINTS, [0, 0, 1, 1], model="LinearSVC")
+    before = studio.model
+    assert studio.model is before
+    page = Page(studio, monkeypatch)
+    page.fit(POINTS * 2, [0, 0, 1, 1])
+    assert studio.model is not before
+    assert studio.model is studio.model
+
+
+def test_models_without_labels_and_of_heights(show: Any) -> None:
+    assert isinstance(show(POINTS, model="OneClassSVM").model, mm.OneClassSVM)
+    curve = show(POINTS, model="SVR", C=100.0, epsilon=0.01).model
+    np.testing.assert_allclose(curve.predict(POINTS[:, :1]), POINTS[:, 1], atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("labels", "added"),
+    [
+        ([1, 1, 4, 4], [1, 1, 4, 5]),
+        ([False, False, True, True], [0, 0, 1, 2]),
+        (["C", "C", "a", "a"], ["C", "C", "a", "D"]),
+    ],
+)
+def test_classes_that_are_added_get_labels(
+    show: Any, monkeypatch: pytest.MonkeyPatch, labels: Any, added: Any
+) -> None:
+    studio = show(POINTS, labels)
+    Page(studio, monkeypatch).fit(POINTS, [0, 0, 1, 2])
+    assert studio.y.tolist() == added
+    assert set(studio.model.classes_) == set(added)
+
+
+def test_shown_again_it_begins_with_what_is_there_now(
+    show: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studio = show(POINTS, [0, 0, 1, 1])
+    Page(studio, monkeypatch).fit(POINTS + 1, [0, 0, 1, 1])
+    shown, _ = studio._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in shown
+    assert [point[:2] for point in studio.widget.state["points"]] == (POINTS + 1).tolist()
+    assert studio.widget.state["panes"][0]["model"] == "LinearSVC"
+
+
+def test_wrong_messages_are_answered_with_a_sentence(
+    show: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studio = show(POINTS)
+    page = Page(studio, monkeypatch)
+    assert page.ask(type="nonsense", seq=3)["type"] == "error"
+    wrong: list[Any] = [None, 7, [], {}, {"type": "fit"}]
+    for message in wrong:
+        studio.widget._handle_custom_msg(message, [])
+    assert {reply["type"] for reply in page.replies} == {"error"}
+    np.testing.assert_array_equal(studio.X, POINTS)
+
+
+def test_replies_go_through_the_loop_of_a_kernel(
+    show: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Loop:
+        def __init__(self) -> None:
+            self.waiting: list[Any] = []
+
+        def add_callback(self, function: Any, *given: Any) -> None:
+            self.waiting.append((threading.current_thread(), function, given))
+
+    class Kernel:
+        io_loop = Loop()
+
+    class Comm:
+        comm_id = "1"
+        kernel = Kernel
+
+        def close(self, *given: Any, **options: Any) -> None:
+            """Take no notice."""
+
+        send = on_msg = close
+
+    studio = show(POINTS)
+    page = Page(studio, monkeypatch)
+    studio.widget.comm = Comm()
+    studio.widget._handle_custom_msg({"type": "cancel", "seq": 1, "pane": 0}, [])
+    assert not page.replies
+    for _, function, given in Kernel.io_loop.waiting:
+        function(*given)
+    assert page.replies == [{"type": "cancelled", "seq": 1, "pane": 0}]
+
+
+def test_closing_gives_the_threads_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(threading.enumerate())
+    studio = mm.Studio(POINTS, [0, 0, 1, 1])
+    page = Page(studio, monkeypatch)
+    page.fit(POINTS + 1, [0, 0, 1, 1])
+    assert set(threading.enumerate()) - before
+    studio.close()
+    assert not set(threading.enumerate()) - before
+    np.testing.assert_array_equal(studio.X, POINTS + 1)  # what was drawn stays
+    assert studio.model.score(studio.X, studio.y) == 1.0
+
+
+# ------------------------------------------------------------------- in a kernel
+
+CELLS = [
+    """
+import warnings
+warnings.simplefilter("error")
+import asyncio
+import numpy as np
+import maxmargin as mm
+X, y = mm.datasets.separable(40, margin=0.3)
+studio = mm.Studio(X, np.where(y > 0, "yes", "no"), model="LinearSVC")
+""",
+    "studio",
+    """
+kept, send = [], studio.widget.send
+studio.widget.send = lambda reply: (send(reply), kept.append(reply))
+scene = {"x": (X[:, 0] + 1).tolist(), "y": X[:, 1].tolist(), "label": (y > 0).astype(int).tolist()}
+choice = {"model": "LinearSVC", "parameters": {"C": 10}, "kernel": "", "view": [-5, 5, -5, 5]}
+fit = {"type": "fit", "seq": 1, "pane": 0, "grid": [8, 8], "wants": [], **scene, **choice}
+studio.widget.comm.handle_msg(
+    {"content": {"data": {"method": "custom", "content": fit}}, "buffers": []}
+)
+while not kept:
+    await asyncio.sleep(0.01)
+""",
+    """
+assert (studio.X[:, 0] == X[:, 0] + 1).all()
+print(kept[0]["type"], studio.model, studio.model.score(studio.X, studio.y))
+studio.close()
+""",
+]
+
+
+@pytest.mark.browser
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the client
+def test_in_a_real_kernel() -> None:
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    sent: list[Any] = []
+
+    class Client(nbclient.NotebookClient):  # type: ignore[name-defined]
+        def handle_comm_msg(self, outs: Any, msg: Any, cell_index: int) -> None:
+            sent.append(msg["content"].get("data", {}))
+            super().handle_comm_msg(outs, msg, cell_index)
+
+    cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    Client(notebook, timeout=120, kernel_name="python3").execute()
+    shown = notebook.cells[1].outputs[0]["data"]
+    assert "application/vnd.jupyter.widget-view+json" in shown
+    printed = notebook.cells[3].outputs[0]["text"]
+    assert printed.split() == ["picture", "LinearSVC(C=10.0)", "1.0"]
+    customs = [each["content"]["type"] for each in sent if each.get("method") == "custom"]
+    assert customs == ["picture"]
