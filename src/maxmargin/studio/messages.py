@@ -13,13 +13,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import did_you_mean
-from maxmargin.studio.catalogue import MODELS, SLIDERS, Slider
+from maxmargin.studio.catalogue import KERNEL_SLIDERS, MODELS, SLIDERS, Slider
 from maxmargin.studio.kernel_grammar import KernelSyntaxError, parse_kernel
 from maxmargin.studio.scene import FARTHEST, MOST_CLASSES, MOST_POINTS, Choice, Scene, View
 
@@ -428,11 +429,16 @@ def _read_choice(fields: _Fields) -> Choice:
     if default:
         kernel = kernel or default
         try:
-            parse_kernel(kernel, parameters)
+            _check_kernel(kernel, *map(parameters.__getitem__, KERNEL_SLIDERS))
         except KernelSyntaxError as error:
             must = f"empty or a kernel such as {default!r}"
             raise MessageError(f"{fields.refuse('kernel', must, kernel)} {error}") from None
     return Choice(name, parameters, kernel)
+
+
+@lru_cache(maxsize=64)  # while points are dragged, the kernel stays as it is
+def _check_kernel(text: str, *values: float) -> None:
+    parse_kernel(text, dict(zip(KERNEL_SLIDERS, values, strict=True)))
 
 
 def _read_parameters(fields: _Fields) -> dict[str, float]:
