@@ -279,6 +279,7 @@ export class Plot {
 
   /** Draw the focus of a run, the chosen point, the cursor of the keyboard and the brush. */
   drawMarks() {
+    if (!this.scale) return;
     const { points } = this.studio.store.state;
     const children = [];
     const focus = points[this.frame?.focus ?? -1];

@@ -21,6 +21,7 @@ import { LiftView } from "./lift.js";
 import { Link, SocketCarrier, WidgetCarrier } from "./link.js";
 import { ModelCard, PointsCard } from "./controls.js";
 import { Plot } from "./plot.js";
+import { ProjectionView } from "./projection.js";
 import { Timeline } from "./timeline.js";
 import { EMPTY, Store, fromFragment, keepKnown, readState, toFragment } from "./state.js";
 import { SHAPES, button, make, makeSvg } from "./draw.js";
@@ -87,6 +88,7 @@ export class Studio {
     this.points = new PointsCard(this);
     this.diagnosis = new DiagnosisCard(this);
     this.timeline = new Timeline(this);
+    this.timeline.offer(this.store.state);
     this.lift = new LiftView(this);
     this.lesson = new LessonPanel(this);
     this.models = make("div", { class: "models" });
@@ -283,12 +285,12 @@ export class Studio {
     const { state } = this.store;
     for (const plot of this.plots) plot.close();
     this.plots = state.panes.map((_, k) => new Plot(this, k));
-    this.cards = state.panes.map((_, k) => ({ model: new ModelCard(this, k), facts: new FactsCard(this, k) }));
+    this.cards = state.panes.map((_, k) => ({ model: new ModelCard(this, k), facts: new FactsCard(this, k), projection: new ProjectionView(this) }));
     this.stage.replaceChildren(...this.plots.map((plot) => plot.element), this.lift.element);
     const several = state.panes.length > 1;
     this.models.replaceChildren(
-      ...this.cards.map(({ model, facts }, k) =>
-        make("section", { class: "card", "aria-label": several ? `Model ${k + 1}` : "Model" }, make("h2", { text: several ? (k ? "Right model" : "Left model") : "Model" }), model.element, facts.element),
+      ...this.cards.map(({ model, facts, projection }, k) =>
+        make("section", { class: "card", "aria-label": several ? `Model ${k + 1}` : "Model" }, make("h2", { text: several ? (k ? "Right model" : "Left model") : "Model" }), model.element, facts.element, projection.element),
       ),
     );
     this.root.classList.toggle("two", several || state.lift !== null);
@@ -343,6 +345,7 @@ export class Studio {
           if (picture.type !== "picture") return;
           plot.draw(picture);
           card.show(picture);
+          this.cards[k].projection.show(picture.projection);
           this.painted(plot, picture, cause);
         },
         (error) => {
@@ -368,6 +371,8 @@ export class Studio {
   }
 
   close() {
+    this.timeline?.close();
+    this.lift?.close();
     for (const plot of this.plots) plot.close();
     this.link.abandon("The page was closed.");
   }
