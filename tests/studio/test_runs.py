@@ -3,6 +3,7 @@
 import json
 import math
 from contextlib import nullcontext
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.studio import runs
 from maxmargin.studio.catalogue import MODELS
 from maxmargin.studio.messages import Run
-from maxmargin.studio.pictures import build
+from maxmargin.studio.pictures import build, training_data
 from maxmargin.studio.scene import Choice, Scene, View
 
 VIEW = View(-3.0, 3.0, -2.5, 2.5)
@@ -27,6 +28,7 @@ def make(data: Data, model: str, kernel: str = "", **parameters: float) -> Scene
     return Scene(*data, Choice(model, parameters, kernel or MODELS[model].kernel), VIEW)
 
 
+@cache
 def step(kind: str, scene: Scene) -> dict[str, Any]:
     reply = runs.step_through(Run(7, 1, scene, kind), lambda: False)
     text = json.dumps(reply, allow_nan=False)
@@ -41,9 +43,9 @@ def numbered(X: Floats, y: Any) -> Data:
     return X, np.unique(y, return_inverse=True)[1].astype(np.int64)
 
 
-APART = numbered(*mm.datasets.gaussians(60, variance=0.05, random_state=3))
-OVERLAPPING = numbered(*mm.datasets.gaussians(80, variance=0.5, random_state=3))
-RINGS = numbered(*mm.datasets.circles(60, random_state=0))
+APART = numbered(*mm.datasets.gaussians(40, variance=0.05, random_state=3))
+OVERLAPPING = numbered(*mm.datasets.gaussians(50, variance=0.5, random_state=3))
+RINGS = numbered(*mm.datasets.circles(40, random_state=0))
 LINEAR_PERCEPTRONS = ("Perceptron", "AveragedPerceptron", "VotedPerceptron")
 
 
@@ -158,6 +160,135 @@ def test_the_bound_of_a_kernel_is_that_of_its_widest_margin() -> None:
     assert reply["frames"][-1]["x"] <= bound
 
 
+# ------------------------------------------------------------------- solvers
+
+
+SOLVED = {
+    "LinearSVC": make(OVERLAPPING, "LinearSVC", C=1.0),
+    "LinearSVC, large C": make(OVERLAPPING, "LinearSVC", C=1e3),
+    "SVC": make(OVERLAPPING, "SVC", C=10.0, gamma=0.5),
+    "SVC, linear": make(APART, "SVC", "Linear()", C=10.0),
+    "NuSVC": make(OVERLAPPING, "NuSVC", nu=0.4),
+    "OneClassSVM": make(RINGS, "OneClassSVM", nu=0.3),
+    "SVR": make(OVERLAPPING, "SVR", C=1.0),
+}
+
+
+@pytest.mark.parametrize("scene", SOLVED.values(), ids=SOLVED)
+def test_every_iterate_has_bounds_and_the_gap_closes(scene: Scene) -> None:
+    reply = step("solver", scene)
+    frames = reply["frames"]
+    optimum = frames[-1]["primal"]
+    for frame in frames:
+        slip = 1e-9 * max(1.0, abs(optimum))
+        assert frame["dual"] <= optimum + slip
+        assert frame["primal"] >= frames[-1]["dual"] - slip
+    assert len(frames) >= 5
+    assert frames[-1]["relative_gap"] <= 1e-4
+    gap, tol = reply["curves"]
+    assert gap["x"] == list(range(len(gap["x"])))
+    assert gap["y"][-2] <= tol["y"][0]  # before the model that fit returns
+    assert gap["y"][0] > 10 * gap["y"][-2]
+    assert reply["axes"]["y_log"] is True
+
+
+@pytest.mark.parametrize("scene", SOLVED.values(), ids=SOLVED)
+def test_the_last_iterate_is_the_fitted_model(scene: Scene) -> None:
+    last = step("solver", scene)["frames"][-1]
+    fitted = build(scene).fit(*training_data(scene))
+    assert_allclose(last["primal"], fitted.certificate_.primal, rtol=1e-9)
+    name = scene.choice.model
+    assert {line["kind"] for line in last["lines"]} <= {"boundary", "margin", "tube", "curve"}
+    for line in last["lines"]:
+        at = np.reshape(line["at"], (-1, 2))
+        if name == "SVR":
+            off = at[:, 1] - fitted.predict(at[:, :1]) - line["level"]
+        else:
+            off = fitted.decision_function(at) - line["level"]
+        straight = len(at) == 2
+        scale = 1.0 if straight else max(1.0, float(np.abs(fitted.dual_coef_).sum()))
+        assert np.abs(off).max() < (1e-9 if straight else 1e-4) * scale
+    bound = scene.choice.parameters.get("C", fitted.alpha_.max())
+    assert_allclose(last["rows"]["alpha"], np.abs(fitted.alpha_).ravel() / bound, atol=6e-4)
+    assert np.count_nonzero(last["rows"]["kind"]) == len(fitted.support_)
+
+
+def test_iterates_are_those_of_the_problem() -> None:
+    X, y = OVERLAPPING
+    signs = np.where(y == 1, 1.0, -1.0)
+    for frame in step("solver", SOLVED["LinearSVC"])["frames"]:
+        f = X @ frame["weights"] + frame["intercept"]
+        primal = (
+            0.5 * np.dot(frame["weights"], frame["weights"]) + np.maximum(0, 1 - signs * f).sum()
+        )
+        assert_allclose(frame["primal"], primal, rtol=1e-9)
+        assert_allclose(on_line(frame, -1.0), -1.0, atol=1e-8)
+
+
+# ------------------------------------------------------------------- along C
+
+
+ALONG = {
+    "linear": make(OVERLAPPING, "LinearSVC", C=0.3),
+    "separable": make(APART, "LinearSVC", C=0.3),
+    "kernel": make(OVERLAPPING, "SVC", C=2.0, gamma=0.5),
+}
+
+
+@pytest.mark.parametrize("scene", ALONG.values(), ids=ALONG)
+def test_frames_of_the_path_are_fits(scene: Scene) -> None:
+    reply = step("path", scene)
+    frames, (X, y) = reply["frames"], training_data(scene)
+    assert frames[reply["start"]]["x"] == scene.choice.parameters["C"]
+    signs = np.where(y == 1, 1.0, -1.0)
+    for frame in [frames[0], frames[reply["start"]], frames[len(frames) // 2], frames[-1]]:
+        fitted = build(scene, C=frame["x"]).fit(X, y)
+        norm = fitted.certificate_.distance_bound + 1e-4
+        if "weights" in frame:
+            w = np.array(frame["weights"])
+            assert np.linalg.norm(w - fitted.coef_[0]) <= norm
+            slack = np.maximum(0, 1 - signs * (X @ w + frame["intercept"])).sum()
+            primal = 0.5 * w @ w + frame["x"] * slack
+            assert_allclose(primal, fitted.certificate_.primal, rtol=1e-4)
+        for line in frame["lines"]:
+            f = fitted.decision_function(np.reshape(line["at"], (-1, 2)))
+            assert_allclose(f, line["level"], atol=2e-2)
+
+
+@pytest.mark.parametrize("scene", ALONG.values(), ids=ALONG)
+def test_duals_are_linear_between_breakpoints(scene: Scene) -> None:
+    reply = step("path", scene)
+    X, y = training_data(scene)
+    breaks = mm.regularization_path(X, y, build(scene), Cs=[1e-3, 1e4]).breakpoints
+    assert breaks is not None
+    curves = [curve for curve in reply["curves"] if curve["kind"] == "dual"]
+    assert 3 <= len(curves) <= 40
+    frames = {frame["x"]: frame["rows"]["alpha"] for frame in reply["frames"]}
+    for curve in curves:
+        C, alpha = np.array(curve["x"]), np.array(curve["y"])
+        assert (np.diff(C) > 0).all()
+        assert (alpha >= 0).all()
+        assert (alpha <= C * (1 + 1e-9)).all()
+        turns = np.abs(np.diff(np.diff(alpha) / np.diff(C))) > 1e-5
+        for at in C[1:-1][turns]:
+            assert np.isclose(breaks, at, rtol=1e-6).any()
+        row = int(curve["name"].split()[1]) - 1
+        for at, shares in frames.items():
+            if C[0] <= at <= C[-1]:
+                assert abs(np.interp(at, C, alpha) / at - shares[row]) < 1e-3
+
+
+def test_the_message_says_where_the_path_ends() -> None:
+    X, y = APART
+    message = step("path", ALONG["separable"])["message"]
+    path = mm.regularization_path(X, y)
+    assert f"Up to C = {path.small_C:.3g}, α/C is constant." in message
+    assert f"From C = {path.hard_C:.3g} on, the soft margin is the hard margin." in message
+    hard = mm.HardMarginSVC().fit(X, y)
+    last = step("path", ALONG["separable"])["frames"][-1]
+    assert_allclose(last["weights"], hard.coef_[0], rtol=1e-6)
+
+
 # ------------------------------------------------------------------- scenes with little on them
 
 
@@ -177,7 +308,7 @@ def test_scenes_with_little_on_them_are_answered(model: str, points: Floats) -> 
     for classes in (1, 2, 3):
         labels = np.arange(len(points)) % classes
         for kind in MODELS[model].runs:
-            reply = step(kind, make((points, labels), model))
+            reply = step(kind, make((points, labels), model, epochs=5))
             assert reply["frames"] or reply["message"]
 
 

@@ -9,24 +9,35 @@ All of it is replayed from what the library records: traces, iterates of solvers
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.certificates import Certificate, certify_with_duals
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators import HardMarginSVC
 from maxmargin.geometry import Hyperplane, hyperplane, mistake_bound
 from maxmargin.inspection.model_view import read_trace
 from maxmargin.loops.records import Rule
+from maxmargin.model_selection import regularization_path
+from maxmargin.model_selection.path.exact import ExactSolutions, solve_exactly
 from maxmargin.plots.planar import Window, segment
+from maxmargin.problems.features import LinearFeatures
+from maxmargin.problems.problem import Point, Status
 from maxmargin.separability import separate
+from maxmargin.solve import Result
+from maxmargin.solvers.decomposition import ON_MATRIX, Decomposition
+from maxmargin.solvers.dual_cd import DualCD
+from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.perceptron import Counts, DualFunction, KernelLearner
-from maxmargin.studio.catalogue import MODELS
+from maxmargin.studio.catalogue import MODELS, SLIDERS
 from maxmargin.studio.contours import Function, Grid, trace_borders, trace_levels
 from maxmargin.studio.messages import Run
-from maxmargin.studio.pictures import KINDS, build, recorded_warnings
+from maxmargin.studio.pictures import KINDS, build, recorded_warnings, training_data
 from maxmargin.studio.scene import Scene, View
 from maxmargin.validation.data import generator
 
@@ -34,7 +45,7 @@ Frame = dict[str, Any]
 Stop = Callable[[], bool]
 
 MOST_FRAMES = 400
-LARGEST_REPLY = 950_000  # bytes of the frames of a run
+LARGEST_REPLY = 950_000  # characters of the frames and curves of a run
 _MOST_CURVED = 80  # frames with curved lines
 _ROW_BUDGET = 100_000  # frames times points
 _COLUMNS, _ROWS = 48, 36  # of the grid on which curved lines are found
@@ -49,8 +60,10 @@ def step_through(request: Run, stop: Stop) -> dict[str, Any]:
     steps = {"perceptron": _step_perceptron, "solver": _step_solver, "path": _follow_path}
     refusal = _refuse(request.scene)
     found = Story(message=refusal) if refusal else steps[request.kind](request.scene, stop)
-    frames, thinned = _fit_size(found.frames)
-    start = int(np.searchsorted([frame["x"] for frame in frames], found.start))
+    first = _nearest(found.frames, found.start)
+    frames, thinned = _fit_size(
+        found.frames, LARGEST_REPLY - len(json.dumps(found.curves)), {first}
+    )
     return {
         "type": "run",
         "seq": request.seq,
@@ -60,7 +73,7 @@ def step_through(request: Run, stop: Stop) -> dict[str, Any]:
         "frames": frames,
         "curves": list(found.curves),
         "axes": found.axes,
-        "start": max(0, min(start, len(frames) - 1)),
+        "start": _nearest(frames, found.start),
         "message": " ".join(filter(None, [found.message, found.thinned or thinned])),
     }
 
@@ -109,12 +122,18 @@ def _say_thinned(shown: int, count: int, what: str) -> str:
     return "" if shown >= count else f"Of {count:,} {what}, {shown:,} are shown."
 
 
-def _fit_size(frames: Sequence[Frame]) -> tuple[list[Frame], str]:
+def _nearest(frames: Sequence[Frame], x: float) -> int:
+    """Return the number of the frame at a position, or nearest to it."""
+    return int(np.argmin([abs(frame["x"] - x) for frame in frames])) if frames else 0
+
+
+def _fit_size(frames: Sequence[Frame], most: int, needed: set[int]) -> tuple[list[Frame], str]:
     """Return as many frames as a reply may have, evenly spaced, and a sentence if some are left."""
-    sizes = [len(json.dumps(frame)) for frame in frames]
+    sizes = np.array([len(json.dumps(frame)) for frame in frames])
     kept = np.arange(len(frames))
-    while len(kept) > 2 and sum(sizes[k] for k in kept.tolist()) > LARGEST_REPLY:
-        kept = kept[_pick(len(kept), max(2, int(0.8 * len(kept))))]
+    while len(kept) > 3 and sizes[kept].sum() > most:
+        kept = kept[_pick(len(kept), int(0.8 * len(kept)))]
+        kept = np.union1d(kept, [k for k in needed if k < len(frames)])
     return [frames[k] for k in kept.tolist()], _say_thinned(len(kept), len(frames), "steps")
 
 
@@ -439,12 +458,319 @@ def _shares(size: Floats) -> list[float]:
     return [int(s) if s in (0.0, 1.0) else s for s in np.round(size, 3).tolist()]
 
 
+# ------------------------------------------------------------------- models of a run
+
+
+class _Drawing:
+    """How the models of a run are drawn: on the same places, whose kernel values are kept."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.model = scene, scene.choice.model
+        self.X = training_data(scene)[0]
+        self.curves = _Curves(scene.view)
+        self._on_grid: Floats | None = None
+
+    def frame(self, model: Any, x: float, caption: str) -> Frame:
+        """Return the frame of a model."""
+        found: Frame = {"rows": self._rows(model), "focus": None, "arrow": None, "x": x}
+        found["caption"] = caption
+        if self.model == "SVR":
+            return {**found, "lines": self._tube(model)}
+        if not len(model.support_) and self.model != "LinearSVC":  # w = 0, and no line
+            return {**found, "lines": []}
+        plane = hyperplane(model)
+        levels = (0.0,) if self.model == "OneClassSVM" else (-1.0, 0.0, 1.0)
+        if not isinstance(plane, Hyperplane):
+            lines = self._levels(model, plane, levels)
+            return {**found, "lines": lines}
+        found |= {"weights": plane.w.tolist(), "intercept": plane.b}
+        return {**found, "lines": _straight(plane, self.scene.view, levels)}
+
+    def _levels(self, model: Any, plane: Any, levels: Sequence[float]) -> list[Any]:
+        kernel = plane.kernel
+        if self._on_grid is None:
+            self._on_grid = np.asarray(kernel.gram(self.curves.points, self.X), dtype=np.float64)
+        a = np.zeros(len(self.X))
+        a[model.support_] = plane.coefficients
+        f = _dual_function(kernel, self.X, a, plane.b)
+        return self.curves.levels(f, self._on_grid @ a + plane.b, levels)
+
+    def _tube(self, model: Any) -> list[Any]:
+        view, epsilon = self.scene.view, float(model.epsilon)
+        x = np.linspace(view.left, view.right, 2 if hasattr(model, "coef_") else 4 * _COLUMNS)
+        f = model.predict(x[:, np.newaxis])
+        digits = 16 if len(x) == 2 else self.curves.decimals
+        return [
+            _line(
+                level,
+                np.column_stack([x, f + level]).round(digits).ravel().tolist(),
+                "tube" if level else "curve",
+            )
+            for level in (0.0, -epsilon, epsilon)
+        ]
+
+    def _rows(self, model: Any) -> dict[str, Any]:
+        alpha = np.abs(np.ravel(model.alpha_))
+        bound = float(model.C) if hasattr(model, "C") else float(alpha.max())
+        kind = np.zeros(len(alpha), dtype=np.int64)
+        kind[model.support_] = [_SHOWN_AS[name] for name in np.ravel(model.support_kind_)]
+        size = np.clip(alpha / (bound or 1.0), 0.0, 1.0)
+        return {"alpha": _shares(size), "kind": kind.tolist()}
+
+
+_SHOWN_AS = {kind: KINDS.index(kind) for kind in KINDS} | {"on the tube": KINDS.index("margin")}
+
+
 # ------------------------------------------------------------------- solvers
 
 
+_START_ROUNDS = 60  # of the slow solver
+_MORE_ROUNDS = 60  # of the one that goes on from there
+_BLOCKS = 25  # of points, that the small working sets of a kernel machine make up
+_LEAST_GAP = 1e-16  # a gap of 0 has no place on a log scale
+
+
+class _Visited(NamedTuple):
+    """Where a solver stood, and after which step."""
+
+    point: Point
+    step: str
+
+
 def _step_solver(scene: Scene, stop: Stop) -> Story:
-    return Story(message="This run cannot be stepped through yet.")
+    X, y = training_data(scene)
+    model = build(scene, lambda _: stop())
+    with recorded_warnings():
+        formulated = model.formulate(X, y)
+        drawing = _Drawing(scene)
+        most = _most_frames(len(X), _MOST_CURVED)
+        visited = _visit_all(formulated.problems[0], float(model.tol), stop)
+        shown = set(_pick(len(visited), most - 1).tolist())
+        frames, gaps = [], []
+        for k, (at, certificate) in enumerate(visited):
+            gaps.append(certificate.relative_gap)
+            if k not in shown or stop():
+                continue
+            result = Result(at.point, certificate, Status.MAX_ITER, k, 0.0, "")
+            model.adopt(formulated, [result])
+            frames.append(_solver_frame(drawing, model, k, at.step, certificate))
+        fitted = build(scene, lambda _: stop()).fit(X, y)
+    end = len(visited)
+    frames.append(_solver_frame(drawing, fitted, end, "The model that fit returns", None))
+    gaps.append(fitted.certificate_.relative_gap)
+    known = {k: max(gap, _LEAST_GAP) for k, gap in enumerate(gaps) if math.isfinite(gap)}
+    tol = float(fitted.tol)
+    curves = [
+        _curve("relative gap of each step", known.keys(), known.values(), "line"),
+        _curve("tol", [0, end], [tol, tol], "bound"),
+    ]
+    return Story(
+        _name_solver(formulated.problems[0], scene),
+        frames,
+        curves,
+        _axes("step", "relative gap", y_log=True),
+        message=_conclude(fitted),
+        thinned=_say_thinned(len(frames), end + 1, "steps"),
+    )
+
+
+def _name_solver(problem: Any, scene: Scene) -> str:
+    if isinstance(problem.features, LinearFeatures):
+        return "Dual coordinate descent, round by round, then Newton's method"
+    return f"Working sets of {_block_size(problem)} points, round by round, then larger ones"
+
+
+def _block_size(problem: Any) -> int:
+    return max(2, len(problem) // _BLOCKS)
+
+
+def _solver_frame(
+    drawing: _Drawing, model: Any, k: int, step: str, certificate: Certificate | None
+) -> Frame:
+    certificate = certificate or model.certificate_
+    primal, dual, gap = certificate.primal, certificate.dual, certificate.relative_gap
+    if math.isfinite(gap):
+        said = f"primal {primal:.6g}, dual {dual:.6g}, relative gap {max(gap, 0.0):.2g}"
+    else:
+        said, dual, gap = f"primal {primal:.6g}, and nothing is proved yet", None, None
+    frame = drawing.frame(model, k, f"{step}: {said}.")
+    return {**frame, "primal": primal, "dual": dual, "relative_gap": gap}
+
+
+def _conclude(model: Any) -> str:
+    certificate, gap = model.certificate_, model.certificate_.relative_gap
+    if certificate.holds(model.tol):
+        how = "to rounding" if gap < 1e-12 else f"to a relative gap of {gap:.2g}"
+        return f"The model that fit returns is proved to be optimal {how}."
+    return certificate.caveat or f"The fit ended early: {model.status_.value}."
+
+
+def _visit_all(problem: Any, tol: float, stop: Stop) -> list[tuple[_Visited, Certificate]]:
+    """Return where solvers stood on the way to a gap, each point with its certificate."""
+    found: list[tuple[_Visited, Certificate]] = []
+    linear = isinstance(problem.features, LinearFeatures)
+    for way in (_descend, _newton_on) if linear else (_decompose, _decompose_on):
+        start = found[-1][0].point if found else Point()
+        for visited in way(problem, start, tol):
+            certificate, beta = certify_with_duals(problem, visited.point)
+            visited = visited._replace(point=replace(visited.point, beta=beta))
+            found.append((visited, certificate))
+            if stop() or certificate.relative_gap <= tol:
+                return found
+    return found
+
+
+def _descend(problem: Any, start: Point, tol: float) -> Iterator[_Visited]:
+    # A round ends as soon as no row is worse than before, mostly after a single sweep.
+    steps = DualCD(first=1e6, factor=1.0).steps(problem, start)
+    for k, (at, _) in enumerate(islice(steps, _START_ROUNDS)):
+        point = Point(at.w.copy(), float(np.ravel(at.b)[0]), at.beta.copy())
+        yield _Visited(point, f"Coordinate descent, round {k}" if k else "Start")
+
+
+def _newton_on(problem: Any, start: Point, tol: float) -> Iterator[_Visited]:
+    for k, at in enumerate(islice(Newton().iterates(problem, start), _MORE_ROUNDS)):
+        yield _Visited(Point(at.w.copy(), at.b, at.beta.copy()), f"Newton's method, step {k + 1}")
+
+
+def _decompose(problem: Any, start: Point, tol: float) -> Iterator[_Visited]:
+    # Active-set steps would solve a small problem at once.
+    size = _block_size(problem)
+    pace = replace(ON_MATRIX, first_fresh=size, fresh=size, rounds=1)
+    method = Decomposition(0.1 * tol, precise=True, most_free=0, pace=pace)
+    for k, at in enumerate(islice(method.iterates(problem, start), _START_ROUNDS)):
+        yield _Visited(Point(at.w, at.b, at.beta), f"Round {k}" if k else "Start")
+
+
+def _decompose_on(problem: Any, start: Point, tol: float) -> Iterator[_Visited]:
+    method = Decomposition(0.1 * tol, precise=True)
+    start = Point(None, 0.0, start.beta)
+    for k, at in enumerate(islice(method.iterates(problem, start), _MORE_ROUNDS)):
+        if k:
+            yield _Visited(Point(at.w, at.b, at.beta), f"Larger working sets, check {k}")
+
+
+# ------------------------------------------------------------------- along C
+
+
+_ALONG_C, _ALONG_C_CURVED = 60, 40  # costs on a log scale, and as many breakpoints
+_DUALS = 40  # that are drawn
+_BETWEEN = 50  # further places on the curves of duals, for log scales
+_FAR = 200.0  # times the upper quartile of the breakpoints: beyond that the scale of C is a log one
 
 
 def _follow_path(scene: Scene, stop: Stop) -> Story:
-    return Story(message="This run cannot be stepped through yet.")
+    X, y = training_data(scene)
+    C = float(build(scene).C)
+    first, last = SLIDERS["C"].low, SLIDERS["C"].high
+    problems = build(scene, C=1.0).formulate(X, y).problems
+    exact, reason = solve_exactly(problems, "auto", last)
+    breaks = exact.path.breakpoints if exact is not None else np.zeros(0)
+    hard = _hard_end(exact)
+    if len(breaks):
+        first = max(first, min(0.5 * float(breaks[0]), C))
+        last = min(last, max(1.5 * (hard if hard else float(breaks[-1])), 1.1 * C))
+    count = _ALONG_C if scene.choice.model == "LinearSVC" else _ALONG_C_CURVED
+    Cs = _choose_costs(C, (first, max(last, 10 * first)), breaks, count)
+    frames = _path_frames(scene, Cs, exact, stop)
+    curves = _dual_curves(exact, Cs, C) if exact is not None else []
+    log = not len(breaks) or Cs[-1] > _FAR * float(np.quantile(breaks, 0.75))
+    return Story(
+        f"{MODELS[scene.choice.model].title} along C",
+        frames,
+        curves,
+        _axes("C", "α", x_log=bool(log)),
+        start=C,
+        message=_describe_ends(exact, hard, reason),
+    )
+
+
+def _hard_end(exact: ExactSolutions | None) -> float | None:
+    """Return the C from which on the soft margin is the hard margin, if the path shows it."""
+    if exact is None or not exact.path.hard or not len(exact.path.breakpoints):
+        return None
+    return float(exact.path.breakpoints[-1])
+
+
+def _choose_costs(C: float, ends: tuple[float, float], breaks: Floats, count: int) -> Floats:
+    """Return costs on a log scale with breakpoints among them, and the one of the scene."""
+    inside = breaks[(breaks >= ends[0]) & (breaks <= ends[1])]
+    some = inside[_pick(len(inside), count)] if len(inside) else inside
+    return np.unique(np.concatenate([np.geomspace(*ends, count), some, [C]]))
+
+
+def _path_frames(scene: Scene, Cs: Floats, exact: ExactSolutions | None, stop: Stop) -> list[Frame]:
+    X, y = training_data(scene)
+    most = _most_frames(len(X), len(Cs))
+    start = float(build(scene).C)
+    Cs = np.unique(np.append(Cs[_pick(len(Cs), most - 1)], start))
+    drawing = _Drawing(scene)
+    frames: list[Frame] = []
+    with recorded_warnings():
+        model = build(scene, C=1.0)
+        steps = exact.steps(Cs, float(model.tol)) if exact is not None else []
+        rest = Cs[len(steps) :]
+        for step in steps:
+            if stop():
+                return frames
+            model = build(scene, C=step.C)
+            model.adopt(model.formulate(X, y), [step.result])
+            frames.append(_path_frame(drawing, model, step.C))
+        if len(rest) and not stop():
+            machine = build(scene, lambda _: stop())
+            path = regularization_path(X, y, machine, Cs=rest, exact=False, ends=False)
+            frames += [_path_frame(drawing, path.model(C), C) for C in rest.tolist()]
+    return frames
+
+
+def _path_frame(drawing: _Drawing, model: Any, C: float) -> Frame:
+    counts = [int((np.asarray(model.support_kind_) == kind).sum()) for kind in _KINDS]
+    said = ", ".join(f"{count} {kind}" for count, kind in zip(counts, _PLACES, strict=True))
+    margin = f"margin {float(np.ravel(model.margin_)[0]):.4g}"
+    return drawing.frame(model, C, f"C = {C:.4g}: {margin}; support vectors: {said}.")
+
+
+_KINDS = ("margin", "inside", "wrong side")
+_PLACES = ("on the margin", "inside it", "on the wrong side")
+
+
+def _dual_curves(exact: ExactSolutions, Cs: Floats, C: float) -> list[dict[str, Any]]:
+    """Return α of some rows against C, by the ends of its straight pieces and places between."""
+    path = exact.path
+    end = min(float(Cs[-1]), path.end)
+    starts = np.array([segment.start for segment in path.segments])
+    known = [segment for segment in path.segments if segment.start < end]
+    if not known or end <= Cs[0]:
+        return []
+    at_C, at_end = path.at(min(C, end))[0], path.at(end)[0]
+    bound = min(C, end) * exact.hinge.weight
+    free = (at_C > 1e-9 * bound) & (at_C < (1 - 1e-9) * bound)
+    order = np.lexsort((-at_end, ~free))
+    slopes = np.array([segment.slope for segment in known])
+    between = np.geomspace(Cs[0], end, _BETWEEN)
+    curves = [_curve("α = C", between, between, "bound")]
+    for row in order[:_DUALS].tolist():
+        turns = 1 + np.flatnonzero(np.diff(slopes[:, row]) != 0)
+        places = np.unique(np.concatenate([starts[turns], between]))
+        places = places[(places >= Cs[0]) & (places <= end)]
+        alpha = [float(path.at(at)[0][row]) for at in places.tolist()]
+        if max(alpha) > 0:
+            curves.append(_curve(f"point {row + 1}", places, alpha, "dual"))
+    return curves
+
+
+def _describe_ends(exact: ExactSolutions | None, hard: float | None, reason: str) -> str:
+    if exact is None:
+        return f"No exact path, so only single C were solved: {reason}."
+    breaks = exact.path.breakpoints
+    if not len(breaks):
+        return "α is proportional to C throughout: there is no breakpoint."
+    said = [f"{len(breaks):,} breakpoints, between which α is linear in C."]
+    said.append(f"Up to C = {breaks[0]:.3g}, α/C is constant.")
+    if hard is not None:
+        said.append(f"From C = {hard:.3g} on, the soft margin is the hard margin.")
+    elif exact.path.end < SLIDERS["C"].high:
+        said.append(f"Beyond C = {exact.path.end:.3g} single C were solved: {reason}.")
+    else:
+        said.append(f"Up to C = {exact.path.end:,.0f}, some points stay inside the margin.")
+    return " ".join(said)
