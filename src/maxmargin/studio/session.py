@@ -156,7 +156,7 @@ class Session:
             if isinstance(request, messages.Fit) and request.pane == 0:
                 self.scene = request.scene
             job = Job(request, self)
-            lane = self._find_lane(request)
+            lane = self._open_lane(_find_lane(request))
             older = lane.waiting.pop(job.key, None)
             if older is not None:
                 self._supersede(older)
@@ -166,11 +166,8 @@ class Session:
             lane.waiting[job.key] = job
             lane.wake.notify()
 
-    def _find_lane(self, request: Any) -> _Lane:
-        """Return the lane for a request; start its thread if there is none."""
-        name = KINDS[type(request)].lane
-        if isinstance(request, messages.Fit):
-            name = f"{name} {request.pane}"
+    def _open_lane(self, name: str) -> _Lane:
+        """Return a lane; start its thread if there is none."""
         if name not in self._lanes:
             lane = self._lanes[name] = _Lane(self._lock)
             lane.thread = threading.Thread(
@@ -230,7 +227,7 @@ class Session:
         with self._lock:
             if self._closed or job.answered:
                 return True
-            lane = self._find_lane(job.request)
+            lane = self._lanes[_find_lane(job.request)]
             patience = lane.patience.get(job.key, PATIENCE)
             return job.key in lane.waiting and self._clock() - job.started > patience
 
@@ -312,6 +309,12 @@ def _describe_error(message: str, seq: int | None, pane: int | None) -> Reply:
         message = message[: LONGEST_MESSAGE - 1] + "…"
     reply: Reply = {"type": "error", "seq": seq, "message": message}
     return reply if pane is None else {**reply, "pane": pane}
+
+
+def _find_lane(request: Any) -> str:
+    """Return the name of the lane for a request; each pane has one for its fits."""
+    name = KINDS[type(request)].lane
+    return f"{name} {request.pane}" if isinstance(request, messages.Fit) else name
 
 
 def _find_key(request: Any) -> Hashable:
