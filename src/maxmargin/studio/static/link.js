@@ -10,7 +10,7 @@ const PATIENCE = 300; // milliseconds after which a newer request overtakes one 
 export class Link {
   constructor(carrier) {
     this.carrier = carrier;
-    this.seq = 0;
+    this.seq = Math.floor(Math.random() * 2 ** 40); // two views of a widget hear each other's replies
     this.waiting = new Map(); // seq → {resolve, reject, each}
     this.channels = new Map(); // name → {sent, pending, timer}
     this.unasked = () => {};
