@@ -456,4 +456,4 @@ def test_dragging_does_not_grow() -> None:
 
 @pytest.mark.full
 def test_dragging_for_hours_does_not_grow() -> None:
-    assert held(200_000) < 200_000
+    assert held(100_000) < 100_000
