@@ -11,6 +11,7 @@ T. R. Chandrupatla (1997), Advances in Engineering Software 28, 145–149.
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -297,25 +298,45 @@ def _link_regions(
 def _meet(winner: Winner, grid: Grid, centres: Floats, halvings: int) -> tuple[Floats, Flags]:
     """Return the point near the centre of each cell at which three regions meet, if there is one.
 
-    A square is searched, first one of twice the size of a cell, at 5 × 5 places. Of the nine
-    squares of half its size that these make up, the one with most classes is searched next.
+    Three regions meet inside a square if all three pairs of them are neighbours on its outline. A
+    square, first one of three times the size of a cell, is searched at 17 × 17 places. The squares of
+    half its size with such an outline all have the point inside: their mean is searched next.
     """
-    size = 2 * np.array([grid.x[1] - grid.x[0], grid.y[1] - grid.y[0]])
+    size = 3 * np.array([grid.x[1] - grid.x[0], grid.y[1] - grid.y[0]])
     low = centres - 0.5 * size
-    steps = np.array([[x, y] for y in range(5) for x in range(5)])
-    starts = np.array([[x, y] for y in (1, 0, 2) for x in (1, 0, 2)])  # the middle, if it will do
-    blocks = np.array(
-        [[5 * (y + k) + x + m for k in range(3) for m in range(3)] for x, y in starts]
-    )
-    most = np.full(len(low), 3)
-    for _ in range(halvings + 1 if len(low) else 0):
-        places = low[:, np.newaxis] + steps * (0.25 * size)
-        there = np.sort(winner(places.reshape(-1, 2)).reshape(-1, 25)[:, blocks], axis=-1)
-        different = 1 + (np.diff(there, axis=-1) != 0).sum(axis=-1)
-        best, most = different.argmax(axis=1), different.max(axis=1)
-        low = low + starts[best] * (0.25 * size)
-        size = 0.5 * size
-    return low + 0.5 * size, most > 2
+    found = np.ones(len(low), dtype=bool)
+    for _ in range(halvings + 2 if len(low) else 0):
+        places = low[:, np.newaxis] + _PLACES * (size / 16)
+        meet = _three_meet(winner(places.reshape(-1, 2)).reshape(-1, 289)[:, _OUTLINES])
+        count = meet.sum(axis=1)
+        found &= count > 0
+        start = meet @ _PLACES[_OUTLINES[:, 0]] / np.maximum(count, 1)[:, np.newaxis]
+        low, size = low + start * (size / 16), 0.5 * size
+    return low + 0.5 * size, found
+
+
+# Places of the square that is searched, and the outlines of all squares of half its size.
+_PLACES = np.array([[x, y] for y in range(17) for x in range(17)])
+_OUTLINE = [(k, 0) for k in range(8)] + [(8, k) for k in range(8)]
+_OUTLINE += [(8 - k, 8) for k in range(8)] + [(0, 8 - k) for k in range(8)]
+_OUTLINES = np.array(
+    [[17 * (y + dy) + x + dx for dx, dy in _OUTLINE] for y in range(9) for x in range(9)]
+)
+
+
+def _three_meet(around: npt.NDArray[np.intp]) -> Flags:
+    """Return on which outlines every two of three classes are neighbours."""
+    following = np.roll(around, -1, axis=-1)
+    n = int(around.max(initial=0)) + 1
+    beside = np.zeros((*around.shape[:-1], n, n), dtype=bool)
+    for a, b in combinations(range(n), 2):
+        side = ((around == a) & (following == b)) | ((around == b) & (following == a))
+        beside[..., a, b] = side.any(axis=-1)
+    threes = [
+        beside[..., a, b] & beside[..., b, c] & beside[..., a, c]
+        for a, b, c in combinations(range(n), 3)
+    ]
+    return np.any(threes, axis=0) if threes else np.zeros(around.shape[:-1], dtype=bool)
 
 
 # ------------------------------------------------------------------- joining

@@ -399,10 +399,10 @@ class KernelExpansion(KernelInput, Machine):
 
     def _computed_products(self) -> Floats:
         a, vectors = self._coefficients(), self.support_vectors_
-        if isinstance(self.kernel_, Precomputed) or not len(a):
-            return self._given_products
         if type(self.kernel_) is Linear:
             return row_products(vectors, np.ascontiguousarray(self._linear_weights().T))
+        if isinstance(self.kernel_, Precomputed) or not len(a):
+            return self._given_products
         return self._expanded(vectors)
 
     def _weight_products(self) -> Floats:

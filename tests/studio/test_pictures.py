@@ -1,0 +1,471 @@
+"""What a picture shows can be recomputed from it, whatever the points."""
+
+import base64
+import json
+import threading
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxmargin as mm
+from maxmargin._typing import Floats
+from maxmargin.studio import pictures
+from maxmargin.studio.catalogue import MODELS
+from maxmargin.studio.contours import Grid
+from maxmargin.studio.scene import Choice, Scene, View
+
+VIEW = View(-4.0, 5.0, -4.0, 4.0)
+OVERLAPPING = mm.datasets.overlapping(80, random_state=1)
+SEPARABLE = mm.datasets.separable(60, margin=0.3, random_state=2)
+WITH_KERNEL = [name for name, model in MODELS.items() if model.kernel]
+
+
+def make_scene(
+    model: str, points: Any = None, labels: Any = None, kernel: str = "", view: View = VIEW,
+    **parameters: float,
+) -> Scene:  # fmt: skip
+    if points is None:
+        points, signs = OVERLAPPING
+        labels = (signs > 0).astype(np.int64)
+    return Scene(
+        np.asarray(points, dtype=np.float64).reshape(-1, 2),
+        np.asarray(labels, dtype=np.int64),
+        Choice(model, parameters, kernel),
+        view,
+    )
+
+
+def separable(model: str, kernel: str = "", **parameters: float) -> Scene:
+    points, signs = SEPARABLE
+    return make_scene(model, points, signs > 0, kernel, VIEW, **parameters)
+
+
+def clouds(model: str, kernel: str = "") -> Scene:
+    labels = np.arange(90) % 3
+    centres = np.array([[0.0, 0.0], [2.5, 0.0], [1.0, 2.5]])
+    points = centres[labels] + np.random.default_rng(3).normal(scale=0.8, size=(90, 2))
+    return make_scene(model, points, labels + 1, kernel)
+
+
+def ask(scene: Scene, wants: tuple[str, ...] = (), grid: tuple[int, int] = (40, 30)) -> list[Any]:
+    sent: list[Any] = []
+    request = SimpleNamespace(seq=7, pane=1, scene=scene, grid=grid, wants=wants)
+    pictures.draw(request, lambda: False, sent.append)
+    assert all((reply["seq"], reply["pane"]) == (7, 1) for reply in sent)
+    assert [reply["final"] for reply in sent] == [False] * (len(sent) - 1) + [True]
+    return [json.loads(json.dumps(reply, allow_nan=False)) for reply in sent]
+
+
+def last(scene: Scene, *wants: str) -> Any:
+    return ask(scene, wants)[-1]
+
+
+def fitted(scene: Scene) -> Any:
+    X, y = pictures.training_data(scene)
+    with pictures.recorded_warnings():
+        return pictures.build(scene).fit(X, y)
+
+
+def vertices(line: Any) -> Floats:
+    return np.array(line["at"]).reshape(-1, 2)
+
+
+def by_level(picture: Any) -> dict[float, list[Any]]:
+    found: dict[float, list[Any]] = {}
+    for line in picture["lines"]:
+        found.setdefault(line["level"], []).append(line)
+    return found
+
+
+# ------------------------------------------------------------------- lines
+
+
+@pytest.mark.parametrize(
+    ("model", "kernel"),
+    [("LinearSVC", ""), ("SVC", "Linear()"), ("NuSVC", "Linear()"), ("HardMarginSVC", "")],
+)
+def test_straight_margins_are_exact_and_as_far_away_as_the_margin(model: str, kernel: str) -> None:
+    scene = separable(model, kernel)
+    picture, estimator = last(scene), fitted(scene)
+    w, b = np.array(picture["weights"]), picture["intercept"]
+    np.testing.assert_array_equal(w, estimator.coef_[0])
+    lines = by_level(picture)
+    assert set(lines) == {-1.0, 0.0, 1.0}
+    for level, (line,) in lines.items():
+        ends = vertices(line)
+        assert ends.shape == (2, 2)
+        np.testing.assert_allclose(ends @ w + b, level, atol=1e-9 * np.abs(w).sum() * 5)
+        left, right, bottom, top = VIEW
+        assert ((ends >= [left, bottom]) & (ends <= [right, top])).all()
+        assert line["kind"] == ("margin" if level else "boundary")
+        assert line["pair"] == [0, 1]
+    apart = (vertices(lines[1.0][0]) - vertices(lines[0.0][0])[0]) @ w / np.linalg.norm(w)
+    np.testing.assert_allclose(apart, 1 / np.linalg.norm(w), rtol=1e-9)
+    assert picture["facts"][0] == ["margin", f"{float(estimator.margin_):.4g} data units"]
+
+
+@pytest.mark.parametrize("model", ["Perceptron", "AveragedPerceptron"])
+def test_perceptrons_have_one_straight_line(model: str) -> None:
+    picture = last(separable(model))
+    (line,) = picture["lines"]
+    np.testing.assert_allclose(
+        vertices(line) @ picture["weights"] + picture["intercept"], 0.0, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "kernel"),
+    [
+        ("SVC", "RBF(gamma)"),
+        ("SVC", "Laplacian(0.5) + 0.1 * Linear()"),
+        ("NuSVC", "RBF(gamma) + RBF(0.1)"),
+        ("SVC", "Polynomial(degree, 0.5, 1)"),
+        ("KernelPerceptron", "RBF(gamma)"),
+        ("OneClassSVM", "RBF(gamma)"),
+    ],
+)
+def test_curved_lines_are_on_the_level_sets_of_the_model(model: str, kernel: str) -> None:
+    scene = make_scene(model, kernel=kernel)
+    picture, estimator = last(scene), fitted(scene)
+    assert picture["lines"]
+    plane = mm.geometry.hyperplane(estimator)
+    for line in picture["lines"]:
+        at = vertices(line)
+        off = np.abs(estimator.decision_function(at) - line["level"])
+        steep = np.linalg.norm(plane.gradient(at), axis=1)
+        assert (off <= 1e-7 * steep + 1e-9).all()
+
+
+def test_the_vote_changes_at_the_boundary_of_voting_models() -> None:
+    scene = make_scene("VotedPerceptron", epochs=3)
+    picture, estimator = last(scene), fitted(scene)
+    grid = Grid.of(VIEW, 40, 30)
+    step = 1e-4 * np.array([grid.x[1] - grid.x[0], grid.y[1] - grid.y[0]])
+    for line in picture["lines"]:
+        around = [vertices(line) + step * s for s in ([-1, -1], [-1, 1], [1, -1], [1, 1])]
+        signs = np.array([estimator.decision_function(p) >= 0 for p in around])
+        tie = estimator.decision_function(vertices(line)) == 0
+        assert (tie | (signs.any(axis=0) & ~signs.all(axis=0))).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "kernel"),
+    [
+        ("Perceptron", ""),
+        ("KernelPerceptron", "RBF(gamma)"),
+        ("LinearSVC", ""),
+        ("SVC", "RBF(gamma)"),
+        ("NuSVC", "Linear()"),
+    ],
+)
+def test_borders_between_classes_are_ties(model: str, kernel: str) -> None:
+    scene = clouds(model, kernel)
+    picture, estimator = last(scene), fitted(scene)
+    assert picture["lines"]
+    assert picture["weights"] is None
+    for line in picture["lines"]:
+        at = vertices(line)
+        said = {label: np.zeros(len(at), dtype=bool) for label in (1, 2, 3)}
+        for turn in np.linspace(0, 2 * np.pi, 8, endpoint=False):
+            beside = at + 1e-6 * np.array([np.cos(turn), np.sin(turn)])
+            for label, known in said.items():
+                known |= estimator.predict(beside) == label
+        one, other = line["pair"]
+        assert (said[one] & said[other]).all()
+
+
+def test_the_tube_is_the_curve_moved_by_epsilon() -> None:
+    scene = make_scene("SVR", epsilon=0.3)
+    picture, estimator = last(scene), fitted(scene)
+    lines = by_level(picture)
+    assert set(lines) == {0.0, -0.3, 0.3}
+    for level, (line,) in lines.items():
+        at = vertices(line)
+        np.testing.assert_allclose(at[:, 1], estimator.predict(at[:, :1]) + level, atol=1e-12)
+    for row, x, y in picture["slack"]:
+        assert x == scene.points[row, 0]
+        assert abs(y - estimator.predict([[x]])[0]) == pytest.approx(0.3)
+    assert len(picture["slack"]) == np.count_nonzero(estimator.slack_ > 0)
+
+
+def test_levels_of_a_component_and_the_projection_are_its_scores() -> None:
+    scene = make_scene("KernelPCA", component=2)
+    picture, estimator = last(scene), fitted(scene)
+    for line in picture["lines"]:
+        np.testing.assert_allclose(
+            estimator.transform(vertices(line))[:, 1], line["level"], atol=1e-8
+        )
+    scores = estimator.transform(scene.points)
+    np.testing.assert_allclose(picture["projection"]["x"], scores[:, 0], atol=1e-12)
+    np.testing.assert_allclose(picture["projection"]["y"], scores[:, 1], atol=1e-12)
+    share = f"{100 * estimator.explained_variance_ratio_[0]:.0f} %"
+    assert picture["projection"]["names"][0] == f"PC1 ({share})"
+
+
+# ------------------------------------------------------------------- fields and rows
+
+
+def decoded(field: Any) -> tuple[Floats, Floats]:
+    """Return bytes and the places that they are about: the middles of the pixels."""
+    left, right, bottom, top = field["view"]
+    x = left + (np.arange(field["cols"]) + 0.5) * (right - left) / field["cols"]
+    y = bottom + (np.arange(field["rows"]) + 0.5) * (top - bottom) / field["rows"]
+    values = np.frombuffer(base64.b64decode(field["values"]), dtype=np.uint8)
+    places = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
+    return values.astype(np.float64), places
+
+
+@pytest.mark.parametrize("model", ["LinearSVC", "SVC", "Perceptron", "OneClassSVM"])
+def test_bytes_of_a_field_are_the_decision_function(model: str) -> None:
+    scene = make_scene(model)
+    picture, estimator = last(scene), fitted(scene)
+    values, places = decoded(picture["field"])
+    f = estimator.decision_function(places)
+    shares = values / 127.5 - 1
+    if model in ("LinearSVC", "SVC"):
+        np.testing.assert_allclose(shares, np.clip(f, -1, 1), atol=1 / 127)
+    else:  # one scale for all
+        inside = np.abs(shares) < 0.99
+        scale = (f[inside] @ shares[inside]) / (shares[inside] @ shares[inside])
+        np.testing.assert_allclose(shares, np.clip(f / scale, -1, 1), atol=0.02)
+
+
+def test_bytes_of_regions_are_the_predicted_classes() -> None:
+    scene = clouds("SVC")
+    picture, estimator = last(scene), fitted(scene)
+    values, places = decoded(picture["field"])
+    np.testing.assert_array_equal(values // 32, estimator.predict(places))
+
+
+@pytest.mark.parametrize("model", ["LinearSVC", "SVC", "NuSVC", "OneClassSVM"])
+def test_rows_say_what_the_model_says_of_its_support_vectors(model: str) -> None:
+    scene = make_scene(model)
+    picture, estimator = last(scene), fitted(scene)
+    kinds = np.array(pictures.KINDS)[picture["rows"]["kind"]]
+    np.testing.assert_array_equal(kinds[estimator.support_], estimator.support_kind_)
+    assert not np.delete(kinds, estimator.support_).any() if len(estimator.support_) else True
+    bound = getattr(estimator, "C", estimator.alpha_.max())
+    np.testing.assert_allclose(picture["rows"]["alpha"], estimator.alpha_ / bound, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", ["Perceptron", "VotedPerceptron", "KernelPerceptron"])
+def test_mistakes_are_the_points_that_are_misclassified(model: str) -> None:
+    scene = make_scene(model, epochs=3)
+    wrong = fitted(scene).predict(scene.points) != scene.labels
+    mistakes = np.array(last(scene)["rows"]["kind"]) == pictures.KINDS.index("mistake")
+    np.testing.assert_array_equal(mistakes, wrong)
+
+
+@pytest.mark.parametrize(
+    ("model", "kernel"),
+    [("LinearSVC", ""), ("SVC", "RBF(gamma)"), ("SVC", "Linear()"), ("OneClassSVM", "")],
+)
+def test_slack_ends_where_f_has_its_target(model: str, kernel: str) -> None:
+    scene = make_scene(model, kernel=kernel)
+    picture, estimator = last(scene), fitted(scene)
+    assert picture["slack"]
+    rows = np.array([row for row, _, _ in picture["slack"]])
+    ends = np.array([end for _, *end in picture["slack"]])
+    target = np.zeros(len(rows)) if model == "OneClassSVM" else 2.0 * scene.labels[rows] - 1
+    np.testing.assert_allclose(estimator.decision_function(ends), target, atol=1e-6)
+    assert (estimator.slack_[rows] > 0).all()
+    slope = mm.geometry.hyperplane(estimator).gradient(scene.points[rows])
+    way = ends - scene.points[rows]
+    assert np.abs(slope[:, 0] * way[:, 1] - slope[:, 1] * way[:, 0]).max() < 1e-8
+    if not kernel and model == "LinearSVC":  # the shortest way
+        lengths = np.linalg.norm(way, axis=1)
+        np.testing.assert_allclose(
+            lengths, estimator.slack_[rows] * float(estimator.margin_), rtol=1e-6
+        )
+
+
+# ------------------------------------------------------------------- what is said
+
+
+@pytest.mark.parametrize("model", ["LinearSVC", "SVC", "NuSVC", "OneClassSVM", "SVR"])
+def test_certificates_are_those_of_certify(model: str) -> None:
+    scene = make_scene(model)
+    stated = last(scene)["certificate"]
+    X, y = pictures.training_data(scene)
+    known = mm.certify(fitted(scene), X, y)
+    assert isinstance(known, mm.Certificate)
+    assert stated["holds"]
+    assert stated["holds"] == known.holds(stated["tol"])
+    assert stated["primal"] == pytest.approx(known.primal, rel=1e-6, abs=1e-9)
+    assert stated["dual"] == pytest.approx(known.dual, rel=1e-6, abs=1e-9)
+    assert stated["sentence"].startswith("Proved optimal to ")
+
+
+def test_an_indefinite_kernel_proves_nothing() -> None:
+    picture = last(make_scene("SVC", kernel="Sigmoid(1, 1)"))
+    assert not picture["certificate"]["holds"]
+    assert "Proved" not in picture["certificate"]["sentence"]
+    assert picture["certificate"]["dual"] is None
+    assert picture["message"]
+
+
+def test_perceptrons_count_updates_and_mention_their_bound() -> None:
+    scene = separable("Perceptron")
+    facts, estimator = dict(last(scene)["facts"]), fitted(scene)
+    assert facts["updates"] == f"{estimator.updates_:.4g}"
+    assert facts["bound"] == f"{estimator.mistake_bound_:.4g} updates"
+    assert facts["training errors"] == "0 of 60"
+    overlapping = last(make_scene("Perceptron", epochs=3))
+    assert dict(overlapping["facts"])["bound"].startswith("none")
+    assert "mistakes" in overlapping["message"]
+
+
+def test_an_impossible_nu_is_explained_by_the_largest_one() -> None:
+    points = np.random.default_rng(0).normal(size=(10, 2))
+    picture = last(make_scene("NuSVC", points, [1] + [0] * 9, nu=0.5))
+    assert "the largest ν is 0.2." in picture["message"]
+    assert picture["lines"] == []
+    assert last(make_scene("NuSVC", points, [1] + [0] * 9, nu=0.19))["certificate"]["holds"]
+
+
+def test_a_fit_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "MAX_TIME", 1e-9)
+    picture = last(make_scene("SVC"))
+    assert "stopped after" in picture["message"]
+    assert not picture["certificate"]["holds"]
+
+
+# ------------------------------------------------------------------- witnesses
+
+
+@pytest.mark.parametrize("model", ["HardMarginSVC", "BayesPointClassifier"])
+def test_who_cannot_separate_shows_why(model: str) -> None:
+    scene = make_scene(model)
+    picture = last(scene)
+    assert picture["message"]
+    assert picture["lines"] == []
+    witness = picture["witness"]
+    assert witness["kind"] == "overlap"
+    for members, label in zip(witness["sets"], (0, 1), strict=True):
+        rows, weights = np.array([row for row, _ in members]), np.array([w for _, w in members])
+        assert (scene.labels[rows] == label).all()
+        assert (weights >= 0).all()
+        assert weights.sum() == pytest.approx(1)
+        np.testing.assert_allclose(weights @ scene.points[rows], witness["point"], atol=1e-9)
+
+
+def test_a_separator_is_a_witness_too() -> None:
+    scene = separable("SVC")
+    witness = last(scene, "separability")["witness"]
+    assert witness["kind"] == "separated"
+    (x0, y0), (x1, y1) = np.reshape(witness["line"], (2, 2))
+    normal = np.array([y1 - y0, x0 - x1]) / np.hypot(y1 - y0, x0 - x1)
+    distances = (scene.points - [x0, y0]) @ normal * (2 * scene.labels - 1)
+    distances *= np.sign(distances[0])
+    assert distances.min() == pytest.approx(witness["margin"], rel=1e-6)
+
+
+def test_the_witness_of_a_kernel_has_no_place_in_the_plane() -> None:
+    picture = last(make_scene("HardMarginSVC", [[0, 0], [0, 0]], [0, 1], "RBF(1)"))
+    assert picture["witness"]["point"] is None
+
+
+# ------------------------------------------------------------------- sampling, stopping, warning
+
+
+def test_a_bayes_point_refines_and_draws_some_separators() -> None:
+    scene = separable("BayesPointClassifier")
+    first, final = ask(scene, grid=(16, 12))
+    assert first["message"]
+    assert int(dict(first["facts"])["draws"]) < int(dict(final["facts"])["draws"])
+    samples = [vertices(line) for line in final["lines"] if line["kind"] == "level"]
+    assert len(samples) > 10
+    for ends in samples:  # every one separates
+        normal = np.array([ends[1, 1] - ends[0, 1], ends[0, 0] - ends[1, 0]])
+        sides = np.sign((scene.points - ends[0]) @ normal) * (2 * scene.labels - 1)
+        assert len(set(sides.tolist())) == 1
+
+
+def test_nothing_is_sent_once_nobody_wants_it() -> None:
+    sent: list[Any] = []
+    request = SimpleNamespace(seq=1, pane=0, scene=make_scene("SVC"), grid=(8, 8), wants=())
+    asked: list[int] = []
+
+    def stop() -> bool:
+        asked.append(1)
+        return len(asked) > 1
+
+    pictures.draw(request, stop, sent.append)
+    assert sent == []
+
+
+def test_warnings_are_recorded_by_thread_and_filters_put_back() -> None:
+    before = warnings.filters[:], warnings.showwarning
+    heard: dict[int, list[str]] = {}
+    barrier = threading.Barrier(2)
+
+    def work(number: int) -> None:
+        with pictures.recorded_warnings() as said:
+            barrier.wait()
+            warnings.warn(f"number {number}", UserWarning, stacklevel=1)
+            np.float64(1e308) * np.float64(10)
+            barrier.wait()
+            heard[number] = list(said)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert heard == {0: ["number 0"], 1: ["number 1"]}
+    assert (warnings.filters[:], warnings.showwarning) == before
+
+
+# ------------------------------------------------------------------- whatever the points
+
+SCENES: dict[str, tuple[Any, list[int]]] = {
+    "nothing": ([], []),
+    "one point": ([[1, 2]], [0]),
+    "two points": ([[0, 0], [1, 1]], [0, 1]),
+    "one class": ([[0, 0], [1, 1], [2, 0]], [1, 1, 1]),
+    "equal points": ([[1, 1]] * 4, [0, 0, 0, 0]),
+    "equal points of two classes": ([[1, 1]] * 4, [0, 1, 0, 1]),
+    "a conflict": ([[0, 0], [0, 0], [1, 1]], [0, 1, 1]),
+    "huge numbers": ([[1e6, -1e6], [-1e6, 1e6], [1e6, 1e6], [9e5, 1e6]], [0, 1, 0, 1]),
+    "tiny numbers": ([[1e-9, 0], [0, 1e-9], [2e-9, 2e-9]], [0, 1, 1]),
+    "on a line": ([[0, 0], [1, 0], [2, 0], [3, 0]], [0, 2, 4, 2]),
+    "five classes": ([[0, 0], [1, 0], [2, 0], [3, 3], [0, 4]], [0, 1, 2, 3, 4]),
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_answers_whatever_the_points(model: str, name: str) -> None:
+    points, labels = SCENES[name]
+    for kernel in ("RBF(gamma)", "Linear()") if model in WITH_KERNEL else ("",):
+        if model == "BayesPointClassifier" and name == "five classes" and kernel != "Linear()":
+            continue  # ten pairs, each with its own draws, take seconds
+        picture = ask(make_scene(model, points, labels, kernel), ("separability",), (9, 8))[-1]
+        assert picture["lines"] or picture["message"]
+        assert len(picture["rows"]["kind"]) == len(picture["rows"]["alpha"]) == len(points)
+        assert len(picture["facts"]) <= 8
+
+
+@pytest.mark.parametrize("kernel", ["ChiSquared(1)", "Intersection()"])
+def test_kernels_of_histograms_are_drawn_where_they_are_defined(kernel: str) -> None:
+    points, labels = [[0.2, 1.0], [1.0, 0.3], [2.0, 2.0], [1.2, 0.2]], [0, 1, 0, 1]
+    picture = last(make_scene("SVC", points, labels, kernel))
+    assert all((vertices(line) >= 0).all() for line in picture["lines"])
+    assert "no negative numbers" in picture["message"]
+    points[0][0] = -0.2
+    refused = last(make_scene("SVC", points, labels, kernel))
+    assert refused["lines"] == []
+    assert "at least 0" in refused["message"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_slider_reaches_the_estimator(model: str) -> None:
+    offered = MODELS[model]
+    parameters = pictures.build(Choice(model, {}, "")).get_params()
+    names = {"epochs": "max_epochs", "component": "n_components"}
+    assert all(names.get(slider, slider) in parameters for slider in offered.sliders)
+    assert parameters["max_time"] == pictures.MAX_TIME
+    assert (parameters.get("kernel") is not None) == bool(offered.kernel)
