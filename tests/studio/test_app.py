@@ -137,6 +137,21 @@ def test_every_answer_has_the_headers(client: Server, path: str) -> None:
         assert "access-control-allow-origin" not in headers
 
 
+def test_a_fault_of_the_server_is_said_without_details(
+    client: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> str:
+        raise ZeroDivisionError("a secret")
+
+    monkeypatch.setattr(static_files, "module", fail)
+    failed = client.get("/studio.js")
+    assert failed.status == 500
+    assert "secret" not in failed.text
+    assert "secret" in caplog.text
+    for name, value in app.HEADERS.items():
+        assert failed.headers.get_all(name) == [value]
+
+
 def test_the_page_may_run_nothing_but_its_own_files() -> None:
     rules = app.HEADERS["Content-Security-Policy"]
     assert "unsafe" not in rules

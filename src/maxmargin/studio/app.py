@@ -132,7 +132,7 @@ def make_app(
             WebSocketRoute("/socket", connect),
         ],
         middleware=[Middleware(_Guard, hosts=hosts)],
-        exception_handlers={404: _say_missing},
+        exception_handlers={404: _say_missing, Exception: _say_failed},
     )
 
 
@@ -198,6 +198,12 @@ def _plain_page(status: int, title: str, text: str) -> Response:
 
 async def _say_missing(request: Request, missing: Exception) -> Response:
     return _plain_page(404, "Not found", "The studio has no such page.")
+
+
+async def _say_failed(request: Request, error: Exception) -> Response:
+    failed = _plain_page(500, "This failed", "The log of the studio says why.")
+    failed.headers.update(HEADERS)  # such answers do not pass the guard
+    return failed
 
 
 async def _send_module(request: Request) -> Response:
