@@ -19,7 +19,7 @@ from maxmargin.plots import style
 from maxmargin.plots.planar import check_planar, draw_contours, pad
 from maxmargin.plots.style import foreground, scatter
 
-_LIFTS = {"circle": "square", "gaussian": "gaussian"}  # as CircleMap calls them
+LIFTS = {"circle": "square", "gaussian": "gaussian"}  # as CircleMap calls them
 _GRID = 241  # points along each side of the grid on which f is computed for its contours
 
 
@@ -114,10 +114,10 @@ class KernelLiftDisplay(style.Display):
         """
         from maxmargin.estimators import CircleMap
 
-        if lift not in _LIFTS:
-            raise ValueError(f"lift={lift!r} is not valid: choose one of {', '.join(_LIFTS)}.")
+        if lift not in LIFTS:
+            raise ValueError(f"lift={lift!r} is not valid: choose one of {', '.join(LIFTS)}.")
         data = check_planar(X, y)
-        mapped = CircleMap(_LIFTS[lift], center=center, width=width).fit(data.X)
+        mapped = CircleMap(LIFTS[lift], center=center, width=width).fit(data.X)
         return cls(
             data.X,
             data.y,
@@ -125,7 +125,7 @@ class KernelLiftDisplay(style.Display):
             center=mapped.center_,
             width=mapped.width_,
             names=data.feature_names,
-            **_fit_plane(mapped, data.X, data.y, C),
+            **fit_plane(mapped, data.X, data.y, C),
         ).plot(ax)
 
     def height(self, X: Any) -> Floats:
@@ -199,7 +199,7 @@ class KernelLiftDisplay(style.Display):
         axes[1].set_title(f"{right} in z = {height}")
 
 
-def _fit_plane(mapped: Any, X: Floats, y: npt.NDArray[Any], C: float) -> dict[str, Any]:
+def fit_plane(mapped: Any, X: Floats, y: npt.NDArray[Any], C: float) -> dict[str, Any]:
     """Return the plane w·(x₁, x₂, z) + b = 0 between points lifted by a CircleMap.
 
     It has the largest margin if one separates the points, and a soft margin otherwise. With it

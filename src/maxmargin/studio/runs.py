@@ -655,7 +655,7 @@ def _decompose_on(problem: Any, start: Point, tol: float) -> Iterator[_Visited]:
 
 _ALONG_C, _ALONG_C_CURVED = 60, 40  # costs on a log scale, and as many breakpoints
 _DUALS = 40  # that are drawn
-_BETWEEN = 50  # further places on the curves of duals, for log scales
+_BETWEEN = 50  # places on the line α = C, for log scales
 _FAR = 200.0  # times the upper quartile of the breakpoints: beyond that the scale of C is a log one
 
 
@@ -735,7 +735,7 @@ _PLACES = ("on the margin", "inside it", "on the wrong side")
 
 
 def _dual_curves(exact: ExactSolutions, Cs: Floats, C: float) -> list[dict[str, Any]]:
-    """Return α of some rows against C, by the ends of its straight pieces and places between."""
+    """Return α of some rows against C, by the ends of its straight pieces."""
     path = exact.path
     end = min(float(Cs[-1]), path.end)
     starts = np.array([segment.start for segment in path.segments])
@@ -751,8 +751,8 @@ def _dual_curves(exact: ExactSolutions, Cs: Floats, C: float) -> list[dict[str, 
     curves = [_curve("α = C", between, between, "bound")]
     for row in order[:_DUALS].tolist():
         turns = 1 + np.flatnonzero(np.diff(slopes[:, row]) != 0)
-        places = np.unique(np.concatenate([starts[turns], between]))
-        places = places[(places >= Cs[0]) & (places <= end)]
+        places = np.unique(np.concatenate([starts[turns], between[[0, -1]]]))
+        places = places[(places >= between[0]) & (places <= between[-1])]
         alpha = [float(path.at(at)[0][row]) for at in places.tolist()]
         if max(alpha) > 0:
             curves.append(_curve(f"point {row + 1}", places, alpha, "dual"))

@@ -1,0 +1,117 @@
+"""Points of the plane in three dimensions, where a plane may separate what no line does.
+
+    circle:    z = ‖x − c‖²                  gaussian:    z = exp(−‖x − c‖²/2s²)
+
+The plane between the lifted points has the largest margin, or a soft one if none separates them.
+Seen from above it cuts the surface in a circle (circle lift) or another closed curve.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.estimators import CircleMap
+from maxmargin.plots.lift import LIFTS, KernelLiftDisplay, cut_box, fit_plane
+from maxmargin.plots.planar import pad
+from maxmargin.studio.catalogue import SLIDERS
+from maxmargin.studio.messages import Lift
+from maxmargin.studio.pictures import recorded_warnings
+from maxmargin.studio.scene import Scene
+
+_SIDE = 67  # places along each side of the surface
+_DIGITS = 7  # of heights of the surface
+
+
+def lift(request: Lift) -> dict[str, Any]:
+    """Return the points of a scene with a third coordinate, and the plane between their classes."""
+    scene = request.scene
+    reply = {
+        "type": "lift",
+        "seq": request.seq,
+        "kind": request.kind,
+        "x": scene.points[:, 0].tolist(),
+        "y": scene.points[:, 1].tolist(),
+        "z": [],
+        "label": scene.labels.tolist(),
+        "plane": None,
+        "polygon": [],
+        "box": None,
+        "surface": None,
+        "circle": None,
+        "facts": [],
+        "message": "Add some points.",
+    }
+    return reply | _lift_points(request) if len(scene.points) else reply
+
+
+def _lift_points(request: Lift) -> dict[str, Any]:
+    """Return what the points add to the reply."""
+    scene, kind = request.scene, request.kind
+    width = request.scale if kind == "gaussian" else None
+    mapped = CircleMap(LIFTS[kind], center=request.center, width=width).fit(scene.points)
+    message = _refuse(scene)
+    plane: dict[str, Any] = {"coef": np.zeros(3), "intercept": 0.0}
+    if not message:
+        C = scene.choice.parameters.get("C", SLIDERS["C"].default)
+        with recorded_warnings():
+            plane = fit_plane(mapped, scene.points, scene.labels, C)
+    lifted = KernelLiftDisplay(
+        scene.points, scene.labels, lift=kind, center=mapped.center_, width=mapped.width_, **plane
+    )
+    points = lifted.lifted(scene.points)
+    low, high = pad(points)
+    found = {
+        "z": points[:, 2].tolist(),
+        "box": [low.tolist(), high.tolist()],
+        "surface": _compute_surface(lifted, low, high),
+        "message": message,
+    }
+    return found if message else found | _describe_plane(lifted, points, low, high)
+
+
+def _refuse(scene: Scene) -> str:
+    """Return why there is no plane, or nothing."""
+    count = len(np.unique(scene.labels))
+    if count < 2:
+        return "Add a point of a second class: a plane has two sides."
+    if count > 2:
+        return f"A plane has two sides, and these are {count} classes."
+    return ""
+
+
+def _compute_surface(lifted: KernelLiftDisplay, low: Floats, high: Floats) -> dict[str, Any]:
+    """Return the heights over a grid, row by row from the bottom."""
+    x, y = np.linspace(low[0], high[0], _SIDE), np.linspace(low[1], high[1], _SIDE)
+    heights = lifted.height(np.stack(np.meshgrid(x, y), axis=-1))
+    view = [low[0], high[0], low[1], high[1]]
+    return {
+        "cols": _SIDE,
+        "rows": _SIDE,
+        "view": [float(edge) for edge in view],
+        "z": [float(f"{z:.{_DIGITS}g}") for z in heights.ravel().tolist()],
+    }
+
+
+def _describe_plane(
+    lifted: KernelLiftDisplay, points: Floats, low: Floats, high: Floats
+) -> dict[str, Any]:
+    w, b, circle = lifted.coef, lifted.intercept, lifted.circle
+    size = float(np.linalg.norm(w))
+    if size == 0:
+        return {"message": "Equal points cannot be told apart, wherever they are lifted to."}
+    high_label = lifted.y.max()
+    wrong = int(np.count_nonzero((points @ w + b > 0) != (lifted.y == high_label)))
+    facts = [["on the wrong side", f"{wrong} of {len(points)}"], ["margin", f"{1 / size:.4g}"]]
+    if circle is not None:
+        center = ", ".join(f"{at:.4g}" for at in circle.center)
+        facts = [["radius", f"{circle.radius:.4g}"], ["centre", f"({center})"], *facts]
+    found = {
+        "plane": {"w": w.tolist(), "b": b},
+        "polygon": cut_box(w, b, low, high).tolist(),
+        "facts": facts,
+        "message": "" if lifted.separates else "No plane separates the lifted points: soft margin.",
+    }
+    if circle is not None:
+        found["circle"] = {"center": circle.center.tolist(), "radius": circle.radius}
+    return found
