@@ -113,7 +113,7 @@ export class LiftView {
     this.reply = reply;
     this.message.textContent = reply.message ?? "";
     this.message.classList.toggle("error", Boolean(reply.failed));
-    this.facts.replaceChildren(...(reply.facts ?? []).flatMap(([name, value]) => [make("dt", { text: name }), make("dd", { text: value })]));
+    this.facts.replaceChildren(...(reply.facts ?? []).map(([name, value]) => make("div", {}, make("dt", { text: name }), make("dd", { text: value }))));
     const facts = (reply.facts ?? []).map(([name, value]) => `${name} ${value}`).join(", ");
     this.canvas.setAttribute("aria-label", [LIFTS[kind], facts, reply.message].filter(Boolean).join(". "));
     this.drawCut();
@@ -129,7 +129,7 @@ export class LiftView {
     const { circle, plane, surface } = this.reply;
     let shape = null;
     if (circle) shape = makeSvg("circle", { cx: circle.center[0], cy: circle.center[1], r: circle.radius });
-    else if (plane && surface) shape = makeSvg("path", { d: cutSurface(surface, plane).map(([a, b]) => `M${a[0]},${a[1]}L${b[0]},${b[1]}`).join("") });
+    else if (plane && surface) shape = makeSvg("path", { d: chain(cutSurface(surface, plane)).map((line) => `M${line.map(([x, y]) => `${x},${y}`).join("L")}`).join("") });
     this.cut.replaceChildren(...(shape ? [shape] : []));
     this.note.textContent = shape ? "Dotted in the plot: where the plane cuts the surface, seen from above." : "";
   }
@@ -324,7 +324,7 @@ export class LiftView {
       for (const [from, to] of scene.cut(a, b)) {
         const [p, q] = [scene.project(from), scene.project(to)];
         const paint = (context) => {
-          context.globalAlpha = 0.55;
+          context.globalAlpha = 0.8;
           context.lineWidth = 0.8;
           context.strokeStyle = this.colours.axis;
           strokeLine(context, p, q);
@@ -404,7 +404,7 @@ class LiftScene {
     this.turn = FLAT.turn + (camera.turn - FLAT.turn) * risen;
     this.tilt = FLAT.tilt + (camera.tilt - FLAT.tilt) * risen;
     this.size = size;
-    this.scale = Math.min(size[0] * 0.385, size[1] * 0.5) * camera.zoom;
+    this.scale = Math.min(size[0] * 0.31, size[1] * 0.36) * camera.zoom;
     this.plane = reply.plane;
     this.eyeSide = this.plane ? this.side(this.eye()) : 0;
   }
@@ -421,7 +421,7 @@ class LiftScene {
     const depth = away * tiltCos - up * tiltSin;
     const high = away * tiltSin + up * tiltCos;
     const size = EYE / (EYE + depth);
-    return { x: this.size[0] / 2 + right * size * this.scale, y: this.size[1] * 0.5 - high * size * this.scale, depth, size };
+    return { x: this.size[0] / 2 + right * size * this.scale, y: this.size[1] * 0.44 - high * size * this.scale, depth, size };
   }
 
   /** Return where the eye is, in data coordinates. */
@@ -495,4 +495,30 @@ function cutSurface({ cols, rows, view, z }, { w, b }) {
     }
   }
   return found;
+}
+
+/** Return segments joined at their ends into lines. */
+function chain(segments) {
+  const key = ([x, y]) => `${x.toPrecision(9)},${y.toPrecision(9)}`;
+  const at = new Map();
+  for (const segment of segments) for (const end of segment) at.set(key(end), [...(at.get(key(end)) ?? []), segment]);
+  const used = new Set();
+  const walk = (place) => {
+    const line = [];
+    let next = at.get(key(place)).find((segment) => !used.has(segment));
+    while (next) {
+      used.add(next);
+      place = key(next[0]) === key(place) ? next[1] : next[0];
+      line.push(place);
+      next = at.get(key(place)).find((segment) => !used.has(segment));
+    }
+    return line;
+  };
+  const lines = [];
+  for (const segment of segments) {
+    if (used.has(segment)) continue;
+    const forth = walk(segment[0]);
+    lines.push([...walk(segment[0]).reverse(), segment[0], ...forth]);
+  }
+  return lines;
 }

@@ -84,14 +84,14 @@ export class Timeline {
       iconButton("end", "Go to the end", () => this.take(this.last())),
       this.speeds,
       this.useButton,
-      this.count,
     );
+    this.position = make("div", { class: "position" }, this.slider, this.count);
     this.curve = new CurveChart((x) => this.takeNearest(x));
     const head = make("div", { class: "player-head" }, this.title, this.waiting, iconButton("close", "Close the run", () => this.close(), { class: "close" }));
     this.player = make(
       "div",
       { class: "player", hidden: true, onkeydown: (event) => this.key(event) },
-      make("div", { class: "player-controls" }, head, this.transport, this.slider, this.caption, this.message),
+      make("div", { class: "player-controls" }, head, this.transport, this.position, this.caption, this.message),
       this.curve.element,
     );
     this.element = make("section", { class: "timeline", "aria-label": "Step by step" }, this.starts, this.player);
@@ -274,7 +274,7 @@ export class Timeline {
     this.message.textContent = reply.message ?? "";
     this.message.classList.toggle("error", Boolean(reply.failed));
     this.slider.max = String(this.last());
-    for (const part of [this.transport, this.slider]) part.hidden = !reply.frames.length;
+    for (const part of [this.transport, this.position]) part.hidden = !reply.frames.length;
     this.curve.element.hidden = !reply.frames.length || !reply.curves.length;
     this.curve.draw(reply, this.labels());
     if (!reply.frames.length) {
