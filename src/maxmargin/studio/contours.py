@@ -24,6 +24,7 @@ Function = Callable[[Floats], Floats]
 Winner = Callable[[Floats], npt.NDArray[np.intp]]
 
 _ROUNDING = 1e-12  # of values at the ends of an edge: less is zero
+_SEARCHED = 1e-6  # tolerances up to which it is searched where regions meet
 _STEPS = 60  # of the root finder, at most: more than bisection needs
 
 
@@ -217,7 +218,8 @@ def trace_borders(
     labels : ndarray of shape (rows, columns)
         What it said there.
     tol : float
-        As in ``trace_levels``.
+        As in ``trace_levels``. If it is above 1e-6, as for winners that take long to find, points
+        at which three regions meet are not searched for: borders end in the middle of the cell.
     """
     halvings = math.ceil(-math.log2(tol))
     sides = labels[np.newaxis]
@@ -230,7 +232,9 @@ def trace_borders(
     vertices, pairs = _halve(winner, start, end, first, last, halvings)
     number = np.full(crossed.shape, -1, dtype=np.int64)
     number[where] = np.arange(len(level))
-    links, junctions = _link_regions(winner, grid, number, sides, pairs, halvings)
+    links, junctions = _link_regions(
+        winner, grid, number, sides, pairs, halvings if tol <= _SEARCHED else 0
+    )
     vertices = np.concatenate([vertices, junctions])
     found = []
     for pair in np.unique(pairs, axis=0).tolist():
@@ -299,13 +303,14 @@ def _meet(winner: Winner, grid: Grid, centres: Floats, halvings: int) -> tuple[F
     """Return the point near the centre of each cell at which three regions meet, if there is one.
 
     Three regions meet inside a square if all three pairs of them are neighbours on its outline. A
-    square, first one of three times the size of a cell, is searched at 17 × 17 places. The squares of
-    half its size with such an outline all have the point inside: their mean is searched next.
+    square, first one of three times the size of a cell, is searched at 17 × 17 places. The squares
+    of half its size with such an outline all have the point inside: their mean is searched next. A
+    region that is a narrow wedge there, below some 40°, may escape the search.
     """
     size = 3 * np.array([grid.x[1] - grid.x[0], grid.y[1] - grid.y[0]])
     low = centres - 0.5 * size
     found = np.ones(len(low), dtype=bool)
-    for _ in range(halvings + 2 if len(low) else 0):
+    for _ in range(halvings + 2 if halvings and len(low) else 0):
         places = low[:, np.newaxis] + _PLACES * (size / 16)
         meet = _three_meet(winner(places.reshape(-1, 2)).reshape(-1, 289)[:, _OUTLINES])
         count = meet.sum(axis=1)
