@@ -312,6 +312,13 @@ def test_scenes_with_little_on_them_are_answered(model: str, points: Floats) -> 
             assert reply["frames"] or reply["message"]
 
 
+def test_a_model_that_refuses_its_points_says_why() -> None:
+    X, y = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([0, 1, 1, 1])
+    reply = step("solver", make((X, y), "NuSVC", nu=0.9))
+    assert reply["frames"] == []
+    assert reply["message"].endswith("the largest ν is 0.5.")
+
+
 def test_a_run_that_nobody_waits_for_ends() -> None:
     request = Run(1, 0, make(OVERLAPPING, "Perceptron"), "perceptron")
     assert len(runs.step_through(request, lambda: True)["frames"]) == 0

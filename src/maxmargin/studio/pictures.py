@@ -206,11 +206,11 @@ def _fit_and_paint(model: Any, request: Asked) -> dict[str, Any]:
         except NotSeparableError as refusal:
             return _refused(refusal, scene)
         except (ValueError, ArithmeticError, MemoryError) as refusal:
-            return {"message": _explain(refusal, scene), "lines": []}
+            return {"message": explain(refusal, scene), "lines": []}
         try:
             found = _paint(model, scene, request.grid)
         except (ValueError, ArithmeticError, MemoryError) as refusal:
-            return {"message": _explain(refusal, scene), "lines": []}
+            return {"message": explain(refusal, scene), "lines": []}
     found["certificate"] = _describe_certificate(model)
     found["message"] = " ".join(filter(None, [found.get("message", ""), _report(model, said)]))
     return found
@@ -308,7 +308,7 @@ def _paint_score(canvas: Canvas, levels: list[float], signs: Floats) -> dict[str
     with_margins = canvas.name in _WITH_MARGINS
     found: dict[str, Any] = {
         "field": _encode_scores(grid, values, 1.0 if with_margins else _robust_scale(values)),
-        "rows": _describe_rows(canvas, scores * signs <= 0),
+        "rows": describe_rows(canvas.model, scores * signs <= 0),
     }
     if hasattr(model, "coef_") and canvas.name not in _VOTING:
         w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
@@ -452,7 +452,7 @@ def _paint_regions(canvas: Canvas) -> dict[str, Any]:
     wrong = names[winner(canvas.points)] != canvas.scene.labels
     return {
         "field": _encode_classes(grid, values, names[best]),
-        "rows": _describe_rows(canvas, wrong),
+        "rows": describe_rows(canvas.model, wrong),
         "lines": [
             {
                 "kind": "boundary",
@@ -495,7 +495,7 @@ def _paint_tube(canvas: Canvas) -> dict[str, Any]:
     ends = height - off + np.sign(off) * epsilon
     found: dict[str, Any] = {
         "lines": lines,
-        "rows": _describe_rows(canvas, np.zeros(len(off), dtype=bool)),
+        "rows": describe_rows(canvas.model, np.zeros(len(off), dtype=bool)),
     }
     found["slack"] = [[int(k), float(position[k]), float(ends[k])] for k in beyond]
     found["facts"] = [
@@ -588,9 +588,12 @@ def _encode(grid: Grid, kind: str, values: npt.NDArray[Any]) -> dict[str, Any]:
     }
 
 
-def _describe_rows(canvas: Canvas, wrong: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """Return how large α of each point is beside its bound, and what kind of point it is."""
-    model, n = canvas.model, len(canvas.points)
+def describe_rows(model: Any, wrong: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """Return how large α of each point is beside its bound, and what kind of point it is.
+
+    Which points are wrong is told only of models without support vectors.
+    """
+    n = len(wrong)
     alpha, kind = np.zeros(n), np.zeros(n, dtype=int)
     if hasattr(model, "support_kind_"):
         values = np.atleast_2d(model.alpha_)
@@ -726,7 +729,7 @@ def _report(model: Any, said: list[str]) -> str:
     return " ".join(dict.fromkeys(said))
 
 
-def _explain(refusal: Exception, scene: Scene) -> str:
+def explain(refusal: Exception, scene: Scene) -> str:
     """Return why a model refuses its data, for somebody who only knows the page."""
     if scene.choice.model == "NuSVC" and "infeasible" in str(refusal):
         counts = np.unique(scene.labels, return_counts=True)[1]

@@ -37,7 +37,14 @@ from maxmargin.solvers.perceptron import Counts, DualFunction, KernelLearner
 from maxmargin.studio.catalogue import MODELS, SLIDERS
 from maxmargin.studio.contours import Function, Grid, trace_borders, trace_levels
 from maxmargin.studio.messages import Run
-from maxmargin.studio.pictures import KINDS, build, recorded_warnings, training_data
+from maxmargin.studio.pictures import (
+    KINDS,
+    build,
+    describe_rows,
+    explain,
+    recorded_warnings,
+    training_data,
+)
 from maxmargin.studio.scene import Scene, View
 from maxmargin.validation.data import generator
 
@@ -58,8 +65,13 @@ _DIGITS = 5  # of coordinates of curved lines, relative to the size of the view
 def step_through(request: Run, stop: Stop) -> dict[str, Any]:
     """Return the frames of a run; if ``stop()`` says so, those until then."""
     steps = {"perceptron": _step_perceptron, "solver": _step_solver, "path": _follow_path}
-    refusal = _refuse(request.scene)
-    found = Story(message=refusal) if refusal else steps[request.kind](request.scene, stop)
+    scene = request.scene
+    found = Story(message=_refuse(scene))
+    if not found.message:
+        try:
+            found = steps[request.kind](scene, stop)
+        except (ValueError, ArithmeticError, MemoryError) as refusal:
+            found = Story(message=explain(refusal, scene))
     first = _nearest(found.frames, found.start)
     frames, thinned = _fit_size(
         found.frames, LARGEST_REPLY - len(json.dumps(found.curves)), {first}
@@ -69,7 +81,7 @@ def step_through(request: Run, stop: Stop) -> dict[str, Any]:
         "seq": request.seq,
         "pane": request.pane,
         "kind": request.kind,
-        "title": found.title or MODELS[request.scene.choice.model].title,
+        "title": found.title or MODELS[scene.choice.model].title,
         "frames": frames,
         "curves": list(found.curves),
         "axes": found.axes,
@@ -510,15 +522,8 @@ class _Drawing:
         ]
 
     def _rows(self, model: Any) -> dict[str, Any]:
-        alpha = np.abs(np.ravel(model.alpha_))
-        bound = float(model.C) if hasattr(model, "C") else float(alpha.max())
-        kind = np.zeros(len(alpha), dtype=np.int64)
-        kind[model.support_] = [_SHOWN_AS[name] for name in np.ravel(model.support_kind_)]
-        size = np.clip(alpha / (bound or 1.0), 0.0, 1.0)
-        return {"alpha": _shares(size), "kind": kind.tolist()}
-
-
-_SHOWN_AS = {kind: KINDS.index(kind) for kind in KINDS} | {"on the tube": KINDS.index("margin")}
+        rows = describe_rows(model, np.zeros(len(self.X), dtype=bool))
+        return {**rows, "alpha": _shares(np.array(rows["alpha"]))}
 
 
 # ------------------------------------------------------------------- solvers
