@@ -184,6 +184,31 @@ def test_any_text_is_a_lesson_or_a_lesson_error(text: str) -> None:
         json.dumps(lesson.describe(), allow_nan=False)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "`" * 200_000 + "a",
+        "a`" * 100_000 + "``",
+        "~" * 200_000 + "`",
+        "# " + "#" * 200_000 + "a",
+        "*a " * 80_000,
+        "[a](" * 60_000,
+        "[" * 200_000,
+        "- " * 100_000,
+        block("studio", "points: (" + " " * 200_000, "model: SVC").removeprefix("# Title"),
+        block("studio", "C: " + "1" * 200_000 + "x", "model: SVC").removeprefix("# Title"),
+        block("question", "ask: " + "{" * 100_000, "answer: C").removeprefix("# Title"),
+    ],
+    ids=range(11),
+)
+def test_no_text_takes_long_to_read(line: str) -> None:
+    """A pattern that goes back and forth would take hours for these."""
+    try:
+        read_lesson(f"# Title\n\n{line}")
+    except LessonError as error:
+        assert len(str(error)) < 400  # noqa: PT017
+
+
 def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "lesson.md"
     path.write_bytes("# Über\n\nfür".encode("latin-1"))

@@ -322,6 +322,7 @@ def _tolerate(question: Question, expected: float, view: View) -> float:
 
 _NUMBER = r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[+-]?\d+)?"
 _TYPED = re.compile(rf"({_NUMBER})(?:/({_NUMBER}))?(%?)", re.ASCII)
+_LONGEST_NUMBER = 100  # characters
 _INFINITE = {"∞": math.inf, "inf": math.inf, "infinity": math.inf, "infinite": math.inf}
 
 
@@ -331,6 +332,8 @@ def read_number(text: str) -> float | None:
     >>> read_number("1/2"), read_number("0,5"), read_number("50 %"), read_number("half")
     (0.5, 0.5, 0.5, None)
     """
+    if len(text) > _LONGEST_NUMBER:
+        return None
     text = re.sub(r"\s", "", text).lower().replace("−", "-").lstrip("=≈~")
     if text in _INFINITE:
         return _INFINITE[text]
@@ -406,8 +409,9 @@ class _Draft:
         return not self.blocks and self.state is None
 
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*$")
+# None of these patterns takes more than linear time, whatever the text.
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*)$")
+_FENCE = re.compile(r" {0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|(\d{1,9})[.)])[ \t]+(?=\S)")
 _FORMULA = re.compile(r"(?: {4}|\t)(?=.*\S)")
 
@@ -427,10 +431,10 @@ class _Reader:
     def read(self) -> tuple[str, tuple[Page, ...]]:
         self._skip_blank()
         match = _HEADING.match(self.line.text) if self.line else None
-        if match is None or match[1] != "#" or not match[2]:
+        if match is None or match[1] != "#" or not _read_title(match[2]):
             number = self.line.number if self.line else 1
             raise LessonError("A lesson begins with its title, such as '# Margins'.", number)
-        title = _plain(match[2])
+        title = _read_title(match[2])
         self.at += 1
         self.drafts = [_Draft(title)]
         while (line := self.line) is not None:
@@ -480,7 +484,7 @@ class _Reader:
         if match[1] == "#":
             raise LessonError("A lesson has one title; begin a page with '## '.", line.number)
         if match[1] == "##":
-            self.drafts.append(_Draft(_plain(match[2])))
+            self.drafts.append(_Draft(_read_title(match[2]) or f"Page {len(self.drafts)}"))
         else:
             self._add("heading", spans=read_spans(match[2]))
 
@@ -508,12 +512,12 @@ class _Reader:
     def _read_fence(self, line: _Line) -> None:
         match = _FENCE.match(line.text)
         assert match is not None
-        fence, language = match.groups()
+        fence, language = match[1], match[2].strip().partition(" ")[0]
         self.at += 1
         end = re.compile(rf" {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}$")
         body = self._take_while(lambda text: not end.match(text))
         if self.line is None:
-            raise LessonError(f"This block is never closed; add a line {fence}.", line.number)
+            raise LessonError(f"This block is never closed; add a line {fence:.12}.", line.number)
         self.at += 1
         self._place(line, language, body)
 
@@ -538,6 +542,11 @@ class _Reader:
             self._add("code", text="\n".join(each.text for each in body))
 
 
+def _read_title(text: str) -> str:
+    """Return a heading without the signs that may close it."""
+    return _plain(text.rstrip("# \t"))
+
+
 def _begins_block(text: str) -> bool:
     return not text or any(begin.match(text) for begin in (_HEADING, _FENCE, _ITEM))
 
@@ -548,10 +557,10 @@ def _dedent(text: str) -> str:
 
 _SPAN = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~])"
-    r"|(?P<ticks>`+)(?P<code>(?:[^`]|(?!(?P=ticks)(?!`))`)+?)(?P=ticks)(?!`)"
+    r"|(?<!`)(?P<ticks>`{1,3})(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
     r"|\*\*(?=\S)(?P<strong>[^*]+)(?<=\S)\*\*"
     r"|\*(?=\S)(?P<em>[^*]+)(?<=\S)\*"
-    r"|\[(?P<link>[^\[\]]*)\]\((?P<target>[^()\s]*)\)"
+    r"|\[(?P<link>[^\[\]]*)\]\((?P<target>(?:[^()\s]|\([^()\s]*\))*)\)"
 )
 
 
@@ -798,7 +807,7 @@ def _read_preset(fields: _Fields) -> dict[str, Any]:
         raise fields.refuse("preset", str(error)) from None
 
 
-_POINT = re.compile(r"\(\s*([^,()]*),([^,()]*),\s*([^,()]*?)\s*\)[\s,;]*")
+_POINT = re.compile(r"\(([^,()]{1,60}),([^,()]{1,60}),([^,()]{1,20})\)[\s,;]*")
 _LABELS = {**{str(k): k for k in range(MOST_CLASSES)}, **dict(zip("ABCDE", range(5), strict=True))}
 
 
@@ -807,12 +816,12 @@ def _list_points(fields: _Fields) -> Iterator[tuple[float, float, int]]:
     while place < len(text):
         match = _POINT.match(text, place)
         numbers = [read_number(part) for part in match.group(1, 2)] if match else [None]
-        if match is None or None in numbers or match[3] not in _LABELS:
+        if match is None or None in numbers or match[3].strip() not in _LABELS:
             shown = text[place:].split("\n")[0][:40]
             raise fields.refuse(
                 "points", f"Points are written as (x, y, A), with a class from A to E: {shown!r}."
             )
-        yield float(numbers[0] or 0.0), float(numbers[1] or 0.0), _LABELS[match[3]]
+        yield float(numbers[0] or 0.0), float(numbers[1] or 0.0), _LABELS[match[3].strip()]
         place = match.end()
 
 

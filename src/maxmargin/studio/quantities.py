@@ -31,6 +31,7 @@ from maxmargin.studio.scene import Scene
 Value = float | str
 MOST_SECONDS = 5.0  # for a decision on separability
 _PATIENCE = 10.0  # seconds that a diagnosis may take
+_MOST_REFITS = 400  # one for each support vector that is left out
 _LONGEST = 500  # characters of an expression
 _DEEPEST = 40  # nested parentheses and signs
 
@@ -245,6 +246,9 @@ def _leave_one_out(numbers: Numbers) -> Value:
     if numbers.scene.choice.model not in ("SVC", "LinearSVC", "HardMarginSVC"):
         return math.nan
     if numbers.model is None or len(numbers.classes) < 2:
+        return math.nan
+    if len(numbers.model.support_) > _MOST_REFITS:
+        numbers.reason = f"Leaving out each of more than {_MOST_REFITS} support vectors takes long."
         return math.nan
     X, y = numbers.scene.points, numbers.scene.labels
     return float(mm.model_selection.leave_one_out(numbers.model, X, y).errors)
