@@ -267,9 +267,10 @@ export class Plot {
         const at = hull(corners).map(([x, y]) => `${x},${y}`).join(" ");
         children.push(makeSvg("polygon", { points: at, class: `hull c${corners[0]?.[2] ?? 0}` }));
       }
-      const [x, y] = witness.point;
+      // In the space of a kernel the hulls meet in a point that the plane does not have.
+      const [x, y] = witness.point ?? [];
       const r = 6 / this.scale;
-      children.push(makeSvg("path", { class: "meeting", d: `M${x - r},${y - r}L${x + r},${y + r}M${x - r},${y + r}L${x + r},${y - r}` }));
+      if (witness.point) children.push(makeSvg("path", { class: "meeting", d: `M${x - r},${y - r}L${x + r},${y + r}M${x - r},${y + r}L${x + r},${y - r}` }));
     }
     if (witness?.kind === "separated" && witness.line) {
       children.push(makeSvg("polyline", { points: witness.line.join(" "), class: "separator" }));
@@ -350,13 +351,11 @@ export class Plot {
     const [left, right, bottom, top] = this.field.view;
     const [x0, y0] = this.toPixels(left, top);
     const [x1, y1] = this.toPixels(right, bottom);
-    // Values stand at the corners of the view, so half a pixel of the canvas is outside.
-    const [dx, dy] = [(x1 - x0) / (this.field.cols - 1) / 2, (y1 - y0) / (this.field.rows - 1) / 2];
     Object.assign(this.canvas.style, {
-      left: `${x0 - dx}px`,
-      top: `${y0 - dy}px`,
-      width: `${x1 - x0 + 2 * dx}px`,
-      height: `${y1 - y0 + 2 * dy}px`,
+      left: `${x0}px`,
+      top: `${y0}px`,
+      width: `${x1 - x0}px`,
+      height: `${y1 - y0}px`,
     });
   }
 
