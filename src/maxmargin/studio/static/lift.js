@@ -317,7 +317,8 @@ export class LiftView {
     if (!surface) return [];
     const { cols, rows, view, z } = surface;
     const place = (i, j) => [view[0] + ((view[1] - view[0]) * i) / (cols - 1), view[2] + ((view[3] - view[2]) * j) / (rows - 1), z[j * cols + i]];
-    const inside = ([px, py, pz]) => pz <= scene.hi[2] + 1e-9 && px >= scene.lo[0] - 1e-9 && px <= scene.hi[0] + 1e-9 && py >= scene.lo[1] - 1e-9 && py <= scene.hi[1] + 1e-9;
+    // A paraboloid rises without end, so it is cut at the top of the box; the top of a bell is shown.
+    const inside = ([, , height]) => this.kind === "gaussian" || height <= scene.hi[2];
     const found = [];
     const add = (a, b) => {
       if (!inside(a) || !inside(b)) return;

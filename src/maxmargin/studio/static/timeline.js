@@ -486,7 +486,11 @@ class CurveChart {
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const flat = (of) => curves.flatMap((curve) => curve[of]);
     this.across = makeAxis([...flat("x"), ...run.frames.map((frame) => frame.x)], axes.x_log, EDGE.left, width - EDGE.right);
-    this.up = makeAxis(flat("y"), axes.y_log, height - EDGE.bottom, EDGE.top);
+    // Duals grow with C, so they are on a log scale if C is; those of 0 lie on the lower edge.
+    const bounds = axes.x_log ? curves.filter((curve) => curve.kind === "bound") : [];
+    const grow = bounds.length > 0 && curves.some((curve) => curve.kind === "dual");
+    const heights = grow ? bounds.flatMap((curve) => curve.y).flatMap((y) => [y, y / 10]) : flat("y");
+    this.up = makeAxis(heights, axes.y_log || grow, height - EDGE.bottom, EDGE.top, grow);
     this.drawAxes(axes);
     this.lines.append(...curves.map((curve) => makeSvg("path", { d: this.trace(curve), class: this.style(curve) })));
     const named = curves.filter((curve) => curve.kind !== "dual");
@@ -565,16 +569,16 @@ function valueAt({ x, y }, at) {
   return mix(y[k - 1], y[k], (at - x[k - 1]) / (x[k] - x[k - 1]));
 }
 
-/** Return an axis from numbers to pixels, linear from a round number or logarithmic. */
-function makeAxis(values, log, from, to) {
-  const has = (value) => Number.isFinite(value) && (!log || value > 0);
-  const known = values.filter(has);
+/** Return an axis from numbers to pixels, linear or logarithmic; one that clips shows the rest at its low end. */
+function makeAxis(values, log, from, to, clips = false) {
+  const has = (value) => Number.isFinite(value) && (!log || clips || value > 0);
+  const known = values.filter((value) => has(value) && (!log || value > 0));
   let low = known.reduce((a, b) => Math.min(a, b), Infinity);
   let high = known.reduce((a, b) => Math.max(a, b), -Infinity);
   if (!known.length) [low, high] = [log ? 1 : 0, log ? 10 : 1];
   if (!log && low > 0 && low < 0.5 * high) low = 0;
   if (high <= low) [low, high] = log ? [low / 10, high * 10] : [low - 0.5, high + 0.5];
-  const place = (value) => (log ? Math.log10(value) : value);
+  const place = (value) => (log ? Math.log10(clips ? Math.max(value, low) : value) : value);
   const [first, span] = [place(low), place(high) - place(low)];
   return {
     log,
