@@ -476,8 +476,8 @@ export class PointsCard {
   /** Show points that Python made or read. */
   take(reply, gesture = "", origin = {}, fresh = true) {
     const points = reply.x.map((x, k) => [x, reply.y[k], reply.label[k]]);
-    const others = [..."CDEFGHIJ"].filter((letter) => !reply.names.includes(letter));
-    const names = [...reply.names, ...(reply.names.length < 2 ? ["B"] : []), ...others].slice(0, 5);
+    const spare = [..."FGHIJ"].filter((letter) => !reply.names.includes(letter));
+    const names = [..."ABCDE"].map((letter, k) => reply.names[k] ?? (reply.names.includes(letter) ? spare.pop() : letter));
     this.origins.set(points, origin);
     if (origin.name) this.name(origin); // its controls are there, perhaps already further on
     this.studio.cause = performance.now();

@@ -13,7 +13,7 @@ const GAP = 16; // pixels between two pictures
 const HEADING = 30; // pixels above each of two pictures
 const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "opacity"];
 const SCENERY = ".grid > *, .points > *";
-const FOUND = ":is(.slack, .witness, .lines, .rings) > *, .marks > :is(.focus, .arrow)";
+const FOUND = ":is(.slack, .witness, .lines, .lift-cut, .rings) > *, .marks > :is(.focus, .arrow)";
 const SVG_SPACE = "http://www.w3.org/2000/svg";
 
 const LINK_NOTE =
@@ -124,6 +124,7 @@ async function showText(studio, title, note, text, kind = "link") {
   studio.root.append(dialog);
   dialog.showModal();
   area.setSelectionRange(0, 0);
+  area.scrollTop = 0;
   dialog.querySelector("button").focus();
   await copy();
 }
@@ -146,31 +147,36 @@ async function copyText(text, area) {
 
 /** Return what the panes show as one SVG element that needs no style sheet, and its size. */
 export function drawStandalone(studio) {
-  const { panes } = studio.store.state;
-  const top = studio.plots.length > 1 ? HEADING : 0;
-  const texts = panes.map((pane) => studio.catalogue.models[pane.model].title);
   const colours = getComputedStyle(studio.root);
-  const parts = [];
-  let left = 0;
-  studio.plots.forEach((plot, k) => {
-    const [width] = plot.size;
-    const part = makeSvg("g", { transform: `translate(${left} ${top})` }, ...drawPlot(plot, `${studio.id}-clip-${k}`, colours));
-    if (top) {
-      const attributes = { x: width / 2, y: -9, "text-anchor": "middle", "font-family": "sans-serif", "font-size": 16, fill: colours.getPropertyValue("--text") };
-      part.append(makeSvg("text", { ...attributes, text: texts[k] }));
-    }
-    parts.push(part);
-    left += width + GAP;
-  });
-  const [width, height] = [left - GAP, Math.max(...studio.plots.map((plot) => plot.size[1])) + top];
+  const panels = studio.plots.map((plot, k) => ({
+    title: studio.catalogue.models[studio.store.state.panes[k].model].title,
+    size: plot.size,
+    children: drawPlot(plot, `${studio.id}-clip-${k}`, colours),
+  }));
+  const { lift } = studio;
+  if (!lift.element.hidden && lift.size) panels.push({ title: "", size: lift.size, children: [drawLift(lift)] });
+  const top = studio.plots.length > 1 ? HEADING : 0;
+  const width = panels.reduce((sum, { size }) => sum + size[0] + GAP, -GAP);
+  const height = Math.max(...panels.map(({ size }) => size[1])) + top;
   const picture = makeSvg(
     "svg",
     { xmlns: SVG_SPACE, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "sans-serif" },
-    makeSvg("title", { text: texts.join(" and ") }),
+    makeSvg("title", { text: panels.map(({ title }) => title).filter(Boolean).join(" and ") }),
     makeSvg("rect", { width, height, fill: colours.getPropertyValue("--plot") }),
-    ...parts,
   );
+  let left = 0;
+  for (const { title, size, children } of panels) {
+    const heading = { x: size[0] / 2, y: -9, "text-anchor": "middle", "font-size": 16, fill: colours.getPropertyValue("--text"), text: title };
+    picture.append(makeSvg("g", { transform: `translate(${left} ${top})` }, ...children, top ? makeSvg("text", heading) : null));
+    left += size[0] + GAP;
+  }
   return { picture, width, height };
+}
+
+/** Return the lift, which is drawn in pixels on the screen, too. */
+function drawLift(lift) {
+  const [width, height] = lift.size;
+  return makeSvg("image", { width, height, href: lift.canvas.toDataURL("image/png") });
 }
 
 /** Return the elements of a plot in pixels, clipped to its frame. */
@@ -235,7 +241,7 @@ function placeElement(element, plot) {
       // A ring is scaled by its transform; its stroke is not.
       const matrix = element.transform.baseVal.consolidate()?.matrix;
       const [cx, cy] = place(at("cx"), at("cy"));
-      if (!matrix) return { cx, cy, r: at("r") };
+      if (!matrix) return { cx, cy, r: round(at("r") * (inData ? plot.scale : 1)) };
       return { cx: round(matrix.e + cx * matrix.a), cy: round(matrix.f + cy * matrix.a), r: round(at("r") * matrix.a) };
     }
     case "text":

@@ -125,8 +125,9 @@ class Legend {
     const lines = new Set(picture.lines.map((line) => line.kind));
     const rings = Object.keys(RINGS).filter((kind) => kinds.has(kind));
     const alphas = new Set(picture.rows?.alpha.filter((_, k) => picture.rows.kind[k]));
+    const several = picture.field?.kind === "classes"; // then there is no single f
     const entries = [
-      ...Object.keys(LINES).filter((kind) => lines.has(kind)).map((kind) => [drawLine(`line ${kind}`), LINES[kind]]),
+      ...Object.keys(LINES).filter((kind) => lines.has(kind)).map((kind) => [drawLine(`line ${kind}`), several && kind === "boundary" ? "Boundary between the classes" : LINES[kind]]),
       ...rings.map((kind) => [drawRing(kind, 1.3), RINGS[kind]]),
       alphas.size > 1 ? [drawSizes(), "The larger the ring, the larger α, the point’s weight"] : null,
       picture.slack.length ? [drawLine("slack-line"), "Slack ξ: how far a point is from the right side of its margin"] : null,
