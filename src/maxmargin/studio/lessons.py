@@ -91,7 +91,7 @@ def _write(expression: Expression, numbers: Numbers) -> str:
     return write_number(value)
 
 
-class Choice(NamedTuple):
+class Option(NamedTuple):
     """One of several answers; ``when`` is the condition under which it is right.
 
     None: it is right if no other is.
@@ -107,7 +107,7 @@ class Question:
 
     ask: Spans
     answer: Expression | None
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[Option, ...] = ()
     tolerance: tuple[float, bool] | None = None  # and whether it is relative
     hint: Template | None = None
     explain: Template | None = None
@@ -270,21 +270,14 @@ def judge(question: Question, value: str, numbers: Numbers) -> Judgement:
 
 
 def _judge_choice(question: Question, value: str, numbers: Numbers) -> Judgement:
-    right = [k for k, choice in enumerate(question.choices) if choice.when is not None]
-    right = [k for k in right if _choose(question.choices[k]).holds(numbers)]
-    if not right:
-        right = [k for k, choice in enumerate(question.choices) if choice.when is None]
+    options = list(enumerate(question.choices))
+    right = [k for k, option in options if option.when and option.when.holds(numbers)]
+    right = right or [k for k, option in options if option.when is None]
     if not right:
         return Judgement(None, _say_unknown(numbers), "")
-    text = _plain(question.choices[right[0]].text)
-    if not value.strip().isdecimal() or int(value) >= len(question.choices):
+    if not value.strip().isdecimal() or int(value) >= len(options):
         return Judgement(None, "Please choose one of the answers.", "")
-    return _say(question, int(value) in right, text, numbers)
-
-
-def _choose(choice: Choice) -> Expression:
-    assert choice.when is not None
-    return choice.when
+    return _say(question, int(value) in right, _plain(question.choices[right[0]].text), numbers)
 
 
 def _say(
@@ -494,20 +487,21 @@ class _Reader:
         self._add("paragraph", spans=read_spans(" ".join(each.text.strip() for each in lines)))
 
     def _read_list(self) -> None:
-        items: list[str] = []
+        items: list[list[str]] = []
         assert self.line is not None
         first = _ITEM.match(self.line.text)
         assert first is not None
         while self.line is not None and self.line.text:
             text = self.line.text
             if match := _ITEM.match(text):
-                items.append(text[match.end() :])
+                items.append([text[match.end() :]])
             elif _begins_block(text) and not text.startswith((" ", "\t")):
                 break
             else:
-                items[-1] += f" {text.strip()}"
+                items[-1].append(text.strip())
             self.at += 1
-        self._add("list", ordered=first[1] is not None, items=[read_spans(each) for each in items])
+        spans = [read_spans(" ".join(each)) for each in items]
+        self._add("list", ordered=first[1] is not None, items=spans)
 
     def _read_fence(self, line: _Line) -> None:
         match = _FENCE.match(line.text)
@@ -605,19 +599,20 @@ class _Fields:
 
     def __init__(self, line: int, body: list[_Line], known: tuple[str, ...]) -> None:
         self.line = line
-        self.values: dict[str, str] = {}
         self.lines: dict[str, int] = {}
+        parts: dict[str, list[str]] = {}
         key = ""
         for number, text in body:
             if not text:
                 continue
             if text.startswith((" ", "\t")) and key:
-                self.values[key] = f"{self.values[key]}\n{text.strip()}".strip()
+                parts[key].append(text.strip())
                 continue
             key, value = _split_line(number, text, known)
-            if key in self.values:
+            if key in parts:
                 raise LessonError(f"{key!r} stands twice in this block; keep one.", number)
-            self.values[key], self.lines[key] = value, number
+            parts[key], self.lines[key] = [value] if value else [], number
+        self.values = {key: "\n".join(lines) for key, lines in parts.items()}
 
     def get(self, key: str) -> str | None:
         """Return a value, or None if the key is missing."""
@@ -704,7 +699,7 @@ def _read_question(fields: _Fields) -> Question:
     return Question(ask, fields.expression("answer"), (), tolerance, hint, explain)
 
 
-def _read_choices(fields: _Fields) -> Iterator[Choice]:
+def _read_choices(fields: _Fields) -> Iterator[Option]:
     """Yield the choices, one in each line: a text, a bar, and the condition."""
     lines = fields.need("choices").split("\n")
     otherwise = sum("|" not in line for line in lines)
@@ -717,12 +712,12 @@ def _read_choices(fields: _Fields) -> Iterator[Choice]:
     for line in lines:
         text, bar, condition = line.rpartition("|")
         if not bar:
-            yield Choice(line, None)
+            yield Option(line, None)
             continue
         when = fields.expression("choices", condition)
         if when.kind == "word":
             raise fields.refuse("choices", f"{condition.strip()!r:.60} is no condition.")
-        yield Choice(text.strip(), when)
+        yield Option(text.strip(), when)
 
 
 def _read_tolerance(fields: _Fields) -> tuple[float, bool]:
@@ -763,7 +758,7 @@ def _read_state(fields: _Fields) -> dict[str, Any]:
     if fields.get("show") is not None:
         state["show"] = _read_shown(fields)
     if fields.get("run") is not None:
-        state["run"] = fields.one_of("run", MODELS[panes[0]["model"]].runs)
+        state["run"] = _read_run(fields, panes[0]["model"])
     for pane in range(len(panes)):
         _check_scene(fields, state, pane)
     return state
@@ -856,6 +851,12 @@ def _read_shown(fields: _Fields) -> dict[str, bool]:
             meant = did_you_mean(each, SHOWN) or f" Choose from {', '.join(SHOWN)} or nothing."
             raise fields.refuse("show", f"{each!r:.60} cannot be shown.{meant}")
     return {name: name in wanted for name in SHOWN}
+
+
+def _read_run(fields: _Fields, model: str) -> str:
+    if not MODELS[model].runs:
+        raise fields.refuse("run", f"{model} has no steps to watch; leave 'run' out.")
+    return fields.one_of("run", MODELS[model].runs)
 
 
 def scene_of(state: dict[str, Any], pane: int = 0) -> Scene:
