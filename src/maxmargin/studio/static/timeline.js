@@ -261,12 +261,14 @@ export class Timeline {
 
   receive(asked, reply) {
     if (asked.open !== this.open) return;
+    this.took = performance.now() - asked.since;
+    // A run that took long while a newer one waited may have been stopped on its way.
+    if (asked !== this.asked && this.took > QUICK) return;
     if (asked === this.asked) {
       this.asked = null;
       clearTimeout(this.patience);
       this.waiting.textContent = "";
     }
-    this.took = performance.now() - asked.since;
     const before = this.run;
     const index = this.follow(before, reply);
     this.run = reply;
