@@ -297,7 +297,7 @@ _POINTS = {
     "one point": np.array([[0.5, 0.5]]),
     "equal points": np.tile([[1.0, -1.0]], (6, 1)),
     "two points": np.array([[0.0, 0.0], [1.0, 1.0]]),
-    "far away": np.array([[1e6, -1e6], [-1e6, 1e6], [0.0, 1e6]]),
+    "far away": np.array([[1e5, -1e5], [-1e5, 1e5], [0.0, 1e5]]),
     "three classes": np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]),
 }
 

@@ -35,10 +35,11 @@ from maxmargin.solvers.dual_cd import DualCD
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.perceptron import Counts, DualFunction, KernelLearner
 from maxmargin.studio.catalogue import MODELS, SLIDERS
-from maxmargin.studio.contours import Function, Grid, trace_borders, trace_levels
+from maxmargin.studio.contours import Function, Grid, Winner, trace_borders, trace_levels
 from maxmargin.studio.messages import Run
 from maxmargin.studio.pictures import (
     KINDS,
+    Canvas,
     build,
     describe_rows,
     explain,
@@ -54,11 +55,14 @@ Stop = Callable[[], bool]
 MOST_FRAMES = 400
 LARGEST_REPLY = 950_000  # characters of the frames and curves of a run
 _MOST_CURVED = 80  # frames with curved lines
+_MOST_MARKED = 1000  # points whose mistakes are marked, on lines that change with every update
 _ROW_BUDGET = 100_000  # frames times points
 _COLUMNS, _ROWS = 48, 36  # of the grid on which curved lines are found
 _ARROW = 0.25  # length of the longest arrow, as a share of the shorter side of the view
 _MISTAKE = KINDS.index("mistake")
 _MOST_BOUNDED = 1000  # rows for which the widest margin of a kernel is found, for its bound
+_FLAT = 1e-11  # of the terms of a sum: if it changes by less, that is rounding
+_TOL = 1e-5  # of an edge of that grid, to which a line is found
 _DIGITS = 5  # of coordinates of curved lines, relative to the size of the view
 
 
@@ -171,25 +175,35 @@ def _line(level: float, at: list[float], kind: str = "") -> dict[str, Any]:
 class _Curves:
     """Curved lines in a view: the grid on which they are found, and how far they are rounded."""
 
-    def __init__(self, view: View) -> None:
-        self.grid = Grid.of(view, _COLUMNS, _ROWS)
+    def __init__(self, view: View, grid: Grid | None = None) -> None:
+        self.grid = grid or Grid.of(view, _COLUMNS, _ROWS)
         self.points = self.grid.points()
         size = min(view.right - view.left, view.top - view.bottom)
         self.decimals = _DIGITS - math.floor(math.log10(size))
+        self._products: Floats | None = None
 
-    def levels(self, function: Function, values: Floats, levels: Sequence[float]) -> list[Any]:
-        """Return the lines f = level, given f on the grid."""
-        found = trace_levels(function, self.grid, values.reshape(self.grid.shape), levels)
+    def levels(
+        self, kernel: Any, X: Floats, a: Floats, b: float, levels: Sequence[float]
+    ) -> list[Any]:
+        """Return the lines on which Σ aᵢK(xᵢ, x) + b has some values, always of the same X."""
+        if self._products is None:
+            self._products = np.asarray(kernel.gram(self.points, X), dtype=np.float64)
+        values = self._products @ a + b
+        size = float((np.abs(self._products) @ np.abs(a)).max()) + abs(b)
+        if np.ptp(values) <= _FLAT * size:
+            return []
+        values = values.reshape(self.grid.shape)
+        found = trace_levels(_dual_function(kernel, X, a, b), self.grid, values, levels, _TOL)
         return [
             _line(level, self._rounded(line))
             for level, lines in zip(levels, found, strict=True)
             for line in lines
         ]
 
-    def borders(self, winner: Callable[[Floats], Any]) -> list[Any]:
+    def borders(self, winner: Winner) -> list[Any]:
         """Return the lines between regions of two classes."""
-        labels = np.asarray(winner(self.points), dtype=np.intp).reshape(self.grid.shape)
-        found = trace_borders(lambda X: np.asarray(winner(X), dtype=np.intp), self.grid, labels)
+        labels = winner(self.points).reshape(self.grid.shape)
+        found = trace_borders(winner, self.grid, labels, _TOL)
         return [_line(0.0, self._rounded(border.line)) for border in found]
 
     def _rounded(self, line: Floats) -> list[float]:
@@ -201,10 +215,12 @@ def _signs(labels: Ints) -> Floats:
     return np.where(labels == labels.max(), 1.0, -1.0)
 
 
-def _mark_mistakes(margins: Floats) -> dict[str, Any]:
-    """Return the rows of a frame, from y f: mistakes are those with y f ≤ 0."""
-    wrong = np.where(margins <= 0, _MISTAKE, 0)
-    return {"alpha": [0] * len(margins), "kind": wrong.tolist()}
+def _mark_mistakes(scene: Scene, score: Function) -> dict[str, Any] | None:
+    """Return the rows of a frame: mistakes are those with y f ≤ 0. Of many points, nothing."""
+    if len(scene.labels) > _MOST_MARKED:
+        return None
+    wrong = _signs(scene.labels) * score(scene.points) <= 0
+    return {"alpha": [0] * len(wrong), "kind": np.where(wrong, _MISTAKE, 0).tolist()}
 
 
 # ------------------------------------------------------------------- the perceptron
@@ -261,14 +277,15 @@ def _linear_updates(model: Any, scene: Scene, bound: float, stop: Stop) -> tuple
     made = _Updates(trace.row, y[trace.row] * before, _angles(w))
     longest = float(np.hypot(*w.T).max()) or 1.0
     frames = []
-    for k in _pick(count + 1, _most_frames(len(y)) - 1).tolist():
+    most = _most_frames(len(y)) if len(y) <= _MOST_MARKED else MOST_FRAMES
+    for k in _pick(count + 1, most - 1).tolist():
         if stop():
             break
         plane = Hyperplane(w[k], float(b[k]))
         frames.append(
             {
                 "lines": _straight(plane, scene.view),
-                "rows": _mark_mistakes(y * (scene.points @ w[k] + b[k])),
+                "rows": _mark_mistakes(scene, plane.decision_function),
                 "focus": int(made.row[k - 1]) if k else None,
                 "arrow": _draw_arrow(plane, scene.view, longest),
                 "caption": _describe_update(made, k, bound),
@@ -301,15 +318,17 @@ def _last_of_many(model: Any, scene: Scene, count: int, longest: float) -> list[
             "intercept": plane.b,
         }
     elif scene.choice.model == "VotedPerceptron":
-        high = model.classes_[1]
+        # Of many votes the grid is coarser.
+        grid = Canvas.of(model, scene, (_COLUMNS, _ROWS)).grid
         frame |= {
-            "lines": _Curves(scene.view).borders(lambda X: model.predict(X) == high),
+            "lines": _Curves(scene.view, grid).borders(
+                lambda X: (model.decision_function(X) > 0).astype(np.intp)
+            ),
             "caption": "The model: all lines vote, each as often as it was right in a row.",
         }
     else:
         return []
-    margins = _signs(scene.labels) * model.decision_function(scene.points)
-    return [{**frame, "rows": _mark_mistakes(margins)}]
+    return [{**frame, "rows": _mark_mistakes(scene, model.decision_function)}]
 
 
 def _draw_arrow(plane: Hyperplane, view: View, longest: float) -> list[float] | None:
@@ -396,7 +415,6 @@ def _kernel_updates(model: Any, scene: Scene, bound: float, stop: Stop) -> tuple
     K = np.asarray(kernel.gram(X, X), dtype=np.float64)
     shown = set(_pick(count + 1, _most_frames(len(y), _MOST_CURVED)).tolist())
     curves = _Curves(scene.view)
-    on_grid = np.asarray(kernel.gram(curves.points, X), dtype=np.float64)
     a, f, b, square = np.zeros(len(y)), np.zeros(len(y)), 0.0, 0.0
     made = _Updates(row, np.zeros(count), np.full(count, np.nan))
     frames: list[Frame] = []
@@ -412,12 +430,14 @@ def _kernel_updates(model: Any, scene: Scene, bound: float, stop: Stop) -> tuple
                 made.turned[k - 1] = math.degrees(math.acos(min(1.0, max(-1.0, cosine))))
             a[i], f, b, square = a[i] + s, f + s * K[:, i], b + s, longer
         if k in shown:
-            lines = curves.levels(_dual_function(kernel, X, a, b), on_grid @ a + b, (0.0,))
             size = np.abs(a) / (np.abs(a).max() or 1.0)
             frames.append(
                 {
-                    "lines": lines if k else [],
-                    "rows": {**_mark_mistakes(y * (f + b)), "alpha": _shares(size)},
+                    "lines": curves.levels(kernel, X, a, b, (0.0,)),
+                    "rows": {
+                        "alpha": _shares(size),
+                        "kind": np.where(y * (f + b) <= 0, _MISTAKE, 0).tolist(),
+                    },
                     "focus": int(row[k - 1]) if k else None,
                     "arrow": None,
                     "caption": _describe_update(made, k, bound),
@@ -480,7 +500,6 @@ class _Drawing:
         self.scene, self.model = scene, scene.choice.model
         self.X = training_data(scene)[0]
         self.curves = _Curves(scene.view)
-        self._on_grid: Floats | None = None
 
     def frame(self, model: Any, x: float, caption: str) -> Frame:
         """Return the frame of a model."""
@@ -499,13 +518,9 @@ class _Drawing:
         return {**found, "lines": _straight(plane, self.scene.view, levels)}
 
     def _levels(self, model: Any, plane: Any, levels: Sequence[float]) -> list[Any]:
-        kernel = plane.kernel
-        if self._on_grid is None:
-            self._on_grid = np.asarray(kernel.gram(self.curves.points, self.X), dtype=np.float64)
         a = np.zeros(len(self.X))
         a[model.support_] = plane.coefficients
-        f = _dual_function(kernel, self.X, a, plane.b)
-        return self.curves.levels(f, self._on_grid @ a + plane.b, levels)
+        return self.curves.levels(plane.kernel, self.X, a, plane.b, levels)
 
     def _tube(self, model: Any) -> list[Any]:
         view, epsilon = self.scene.view, float(model.epsilon)
@@ -659,6 +674,10 @@ def _decompose_on(problem: Any, start: Point, tol: float) -> Iterator[_Visited]:
 
 
 _ALONG_C, _ALONG_C_CURVED = 60, 40  # costs on a log scale, and as many breakpoints
+_SINGLE, _SINGLE_MOST = (
+    25,
+    100.0,
+)  # costs of a kernel machine without an exact path: each takes time
 _DUALS = 40  # that are drawn
 _BETWEEN = 50  # places on the line α = C, for log scales
 _FAR = 200.0  # times the upper quartile of the breakpoints: beyond that the scale of C is a log one
@@ -676,6 +695,8 @@ def _follow_path(scene: Scene, stop: Stop) -> Story:
         first = max(first, min(0.5 * float(breaks[0]), C))
         last = min(last, max(1.5 * (hard if hard else float(breaks[-1])), 1.1 * C))
     count = _ALONG_C if scene.choice.model == "LinearSVC" else _ALONG_C_CURVED
+    if exact is None and scene.choice.model != "LinearSVC":
+        count, last = _SINGLE, min(last, max(_SINGLE_MOST, 10 * C))
     Cs = _choose_costs(C, (first, max(last, 10 * first)), breaks, count)
     frames = _path_frames(scene, Cs, exact, stop)
     curves = _dual_curves(exact, Cs, C) if exact is not None else []
