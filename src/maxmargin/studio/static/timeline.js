@@ -241,11 +241,8 @@ export class Timeline {
     if (!open || !plot?.scale) return;
     const request = { type: "run", pane: open.pane, ...studio.scene(open.pane), kind: open.kind };
     const key = JSON.stringify(request);
-    if (key === this.request) {
-      // Nothing changed but the plot, which may be a new one.
-      if (this.run) this.show();
-      return;
-    }
+    if (this.run && plot !== this.shown) this.show(); // the plot was built anew
+    if (key === this.request) return;
     const asked = { open, key, since: performance.now() };
     this.request = key;
     this.asked = asked;
@@ -322,6 +319,7 @@ export class Timeline {
     this.show();
   }
 
+  /** Show the frame in the plot, beside the slider and on the curve. */
   show() {
     const frame = this.run.frames[this.index];
     if (!frame) return;
