@@ -34,7 +34,7 @@ def save(studio: StudioPage, item: str, folder: Path) -> Path:
     """Choose an item that saves a file, and return the file."""
     with studio.page.expect_download() as begun:
         choose(studio, item)
-    file = folder / begun.value.suggested_filename
+    file = folder / str(begun.value.suggested_filename)
     begun.value.save_as(file)
     return file
 
@@ -179,7 +179,8 @@ def fragment_of(studio: StudioPage, state: Any) -> str:
     """Return a state, or any JSON, as the fragment of a link."""
     packed: str = studio.page.evaluate(
         """async (text) => {
-          const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+          const packing = new CompressionStream("deflate-raw");
+          const stream = new Blob([text]).stream().pipeThrough(packing);
           const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
           return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
         }""",
