@@ -16,13 +16,33 @@ import pytest
 from tests.support.browser import CHROMIUM
 
 _LONG = 60.0  # seconds after which a process that does not answer fails the test
+# Nothing is asked, and what was answered is painted in the size that the page has now.
 _IDLE = """() => {
   const studio = window.maxmarginStudio;
-  if (!studio) return false;
-  const channels = [...studio.link.channels.values()];
-  return studio.link.waiting.size === 0 && channels.every((c) => !c.flying && !c.pending) &&
-    studio.plots.every((plot) => !plot.scheduled && (!plot.picture ||
-      plot.element.dataset.seq === String(plot.picture.seq)));
+  if (!studio?.plots.length) return false;
+  const { link, lift, timeline, store, plots, cards } = studio;
+  const channels = [...link.channels.values()];
+  return link.waiting.size === 0 && channels.every((c) => !c.flying && !c.pending) &&
+    plots.every((plot, k) => !plot.scheduled &&
+      plot.size[0] === plot.element.clientWidth && plot.size[1] === plot.element.clientHeight &&
+      (plot.picture ? plot.element.dataset.seq === String(plot.picture.seq)
+        : cards[k].facts.message.classList.contains("error"))) &&
+    (!store.state.lift || lift.reply !== null) &&
+    (!timeline.open || (timeline.run !== null && timeline.asking === null && !timeline.asked));
+}"""
+_FRESH = """(studio) => {
+  studio.timeline.close();
+  studio.lesson.leave();
+  studio.notice.hidden = true;
+  studio.chooseTool("point");
+  studio.chooseLabel(0);
+  studio.store.change({
+    points: [], names: ["A", "B", "C", "D", "E"], view: [-3, 3, -2, 2], lift: null,
+    panes: [{ model: "SVC", parameters: {}, kernel: "" }],
+    show: { field: true, margins: true, slack: true, separability: false },
+  });
+  studio.points.show({});
+  studio.points.say("");
 }"""
 
 
@@ -83,6 +103,7 @@ class StudioPage:
 
     def __init__(self, page: Any) -> None:
         self.page = page
+        page.set_default_timeout(20_000)
         self.console: list[str] = []
         self.requests: list[str] = []
         page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
@@ -154,12 +175,38 @@ class StudioPage:
             for text in drawn.evaluate_all("all => all.map((e) => e.getAttribute('points'))")
         ]
 
-    def close(self) -> None:
-        """Close the page, and see that it complained about nothing and asked nobody else."""
-        self.page.context.close()
+    def button(self, name: str) -> Any:
+        """Return the button with a name."""
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def press(self, *keys: str) -> "StudioPage":
+        """Press keys one after the other."""
+        for key in keys:
+            self.page.keyboard.press(key)
+        return self.wait()
+
+    def text(self, selector: str) -> str:
+        """Return what stands in an element."""
+        return str(self.page.locator(selector).first.inner_text())
+
+    def wait_for(self, expression: str, argument: Any = None) -> None:
+        """Wait until a function of the studio (and an argument) is true."""
+        self.page.wait_for_function(
+            f"(argument) => ({expression})(window.maxmarginStudio, argument)",
+            arg=argument,
+            timeout=1e3 * _LONG,
+        )
+
+    def check(self) -> None:
+        """See that the page complained about nothing and asked nobody but its server."""
         assert self.console == []
         hosts = {urlsplit(url).hostname for url in self.requests if not url.startswith("blob:")}
         assert hosts <= {"127.0.0.1", None}, hosts
+
+    def close(self) -> None:
+        """Close the page, and see that it complained about nothing and asked nobody else."""
+        self.page.context.close()
+        self.check()
 
 
 OpenPage = Callable[..., StudioPage]
@@ -191,6 +238,22 @@ def open_page(server: Server, chromium: Any) -> Iterator[OpenPage]:
 def studio(open_page: OpenPage) -> StudioPage:
     """A page of the usual size."""
     return open_page()
+
+
+@pytest.fixture(scope="module")
+def _shared(server: Server, chromium: Any) -> Iterator[StudioPage]:
+    size = {"width": 1400, "height": 860}
+    page = StudioPage(chromium.new_context(viewport=size).new_page()).open(server.url)
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def desk(_shared: StudioPage) -> Iterator[StudioPage]:
+    """A page that tests of a file share, for it takes a while to open; everything is cleared."""
+    _shared.run(_FRESH)
+    yield _shared.wait()
+    _shared.check()
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
