@@ -37,12 +37,13 @@ export const COLOURS = [
   [204, 121, 167],
   [230, 159, 0],
 ];
+// Paths with relative commands, so that they can follow a place: `M${x},${y}${SHAPES[k]}`.
 export const SHAPES = [
-  "M-5,0A5,5 0 1 0 5,0A5,5 0 1 0 -5,0Z",
-  "M-4.4,-4.4H4.4V4.4H-4.4Z",
-  "M0,-5.6L5.2,4.2H-5.2Z",
-  "M0,-6L6,0L0,6L-6,0Z",
-  "M-1.9,-5.4H1.9V-1.9H5.4V1.9H1.9V5.4H-1.9V1.9H-5.4V-1.9H-1.9Z",
+  "m-5,0a5,5 0 1 0 10,0a5,5 0 1 0 -10,0z",
+  "m-4.4,-4.4h8.8v8.8h-8.8z",
+  "m0,-5.6l5.2,9.8h-10.4z",
+  "m0,-6l6,6l-6,6l-6,-6z",
+  "m-1.9,-5.4h3.8v3.5h3.5v3.8h-3.5v3.5h-3.8v-3.5h-3.5v-3.8h3.5z",
 ];
 export const KINDS = ["", "margin", "inside", "wrong side", "outside", "mistake"];
 

@@ -187,7 +187,7 @@ function drawPlot(plot, id, colours) {
   // Lines that belong to other points are grey on the screen, and left out here.
   const stale = plot.element.classList.contains("stale");
   if (!stale && !plot.canvas.hidden && plot.field) body.append(drawBackground(plot));
-  const drawn = plot.svg.querySelectorAll(stale ? SCENERY : `${SCENERY}, ${FOUND}`);
+  const drawn = plot.element.querySelectorAll(stale ? SCENERY : `${SCENERY}, ${FOUND}`);
   body.append(...[...drawn].map((element) => copyElement(element, plot)));
   return [clip, body, makeSvg("rect", { width, height, fill: "none", stroke: colours.getPropertyValue("--line") })];
 }

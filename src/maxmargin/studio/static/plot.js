@@ -59,13 +59,12 @@ export class Plot {
       },
       this.grid,
       this.data,
-      this.rings,
-      this.points,
-      this.marks,
     );
+    // Points in a layer of their own are not painted again whenever a line moves.
+    this.top = makeSvg("svg", { class: "top-layer", "aria-hidden": "true" }, this.rings, this.points, this.marks);
     this.svg.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.hint = make("p", { class: "hint" });
-    this.element = make("div", { class: "plot" }, this.canvas, this.svg, this.hint);
+    this.element = make("div", { class: "plot" }, this.canvas, this.svg, this.top, this.hint);
   }
 
   // ------------------------------------------------------------- data coordinates and pixels
@@ -75,7 +74,7 @@ export class Plot {
     if (!clientWidth || !clientHeight) return;
     if (clientWidth === this.size[0] && clientHeight === this.size[1]) return;
     this.size = [clientWidth, clientHeight];
-    this.svg.setAttribute("viewBox", `0 0 ${clientWidth} ${clientHeight}`);
+    for (const layer of [this.svg, this.top]) layer.setAttribute("viewBox", `0 0 ${clientWidth} ${clientHeight}`);
     this.look();
     this.studio.refit(this.pane);
   }
@@ -170,14 +169,14 @@ export class Plot {
       const item = (this.items[k] ??= { shape: null, ring: null, label: -1 });
       if (item.label !== label || !item.shape) {
         item.shape?.remove();
-        item.shape = makeSvg("path", { d: SHAPES[label], class: `point c${label}` });
+        item.shape = makeSvg("path", { class: `point c${label}` });
         this.points.insertBefore(item.shape, this.points.children[k] ?? null);
         item.label = label;
       }
       const [px, py] = this.toPixels(x, y);
-      item.at = `translate(${px.toFixed(2)} ${py.toFixed(2)})`;
-      item.shape.setAttribute("transform", item.at);
-      item.ring?.setAttribute("transform", `${item.at} scale(${item.size})`);
+      item.at = [px.toFixed(2), py.toFixed(2)];
+      item.shape.setAttribute("d", `M${item.at}${SHAPES[label]}`);
+      if (item.ring) this.placeRing(item);
     });
     const classes = new Set(state.points.map((point) => point[2])).size;
     this.svg.setAttribute(
@@ -239,14 +238,20 @@ export class Plot {
         return;
       }
       if (!item.ring) {
-        item.ring = makeSvg("circle", { r: 8 });
+        item.ring = makeSvg("circle");
         this.rings.append(item.ring);
       }
       item.ring.setAttribute("class", `ring ${KINDS[number].replace(" ", "-")}`);
       item.ring.setAttribute("data-row", k);
       item.ring.setAttribute("data-alpha", alpha[k] ?? 0);
-      item.ring.setAttribute("transform", `${item.at} scale(${item.size})`);
+      this.placeRing(item);
     });
+  }
+
+  placeRing({ ring, at, size }) {
+    ring.setAttribute("cx", at[0]);
+    ring.setAttribute("cy", at[1]);
+    ring.setAttribute("r", (8 * size).toFixed(2));
   }
 
   drawSlack(slack) {
