@@ -83,10 +83,11 @@ class Proof {
     this.element.hidden = !certificate;
     if (!certificate) return;
     const { relative_gap: gap, holds, tol, sentence } = certificate;
-    const digits = (number) => Math.max(0, Math.min(10, -Math.log10(Math.max(number, 1e-10))));
+    const digits = (number) => (number === null ? 0 : Math.max(0, Math.min(10, -Math.log10(Math.max(number, 1e-10)))));
     this.heading.className = `verdict ${holds ? "holds" : "open"}`;
     this.verdict.textContent = holds ? "✓ Proved" : "Not proved";
-    this.gap.textContent = `gap ${gap === 0 ? "0" : gap.toExponential(1)}`;
+    // Indefinite kernels have no dual bound, and no gap.
+    this.gap.textContent = gap === null ? "" : `gap ${gap === 0 ? "0" : gap.toExponential(1)}`;
     this.bar.style.setProperty("--proved", `${10 * digits(gap)}%`);
     this.bar.style.setProperty("--wanted", `${10 * digits(tol)}%`);
     this.bar.setAttribute("aria-label", `${short(digits(gap), 2)} digits are proved, ${short(digits(tol), 2)} were asked for`);
