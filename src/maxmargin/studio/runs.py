@@ -61,6 +61,7 @@ _COLUMNS, _ROWS = 48, 36  # of the grid on which curved lines are found
 _ARROW = 0.25  # length of the longest arrow, as a share of the shorter side of the view
 _MISTAKE = KINDS.index("mistake")
 _MOST_BOUNDED = 1000  # rows for which the widest margin of a kernel is found, for its bound
+_BOUND_TIME = 0.4  # seconds to find it
 _FLAT = 1e-11  # of the terms of a sum: if it changes by less, that is rounding
 _TOL = 1e-5  # of an edge of that grid, to which a line is found
 _DIGITS = 5  # of coordinates of curved lines, relative to the size of the view
@@ -259,7 +260,7 @@ def _kernel_bound(model: Any, scene: Scene) -> float:
     own = float(model.mistake_bound_)
     if len(scene.labels) > _MOST_BOUNDED or not model.kernel_.psd:
         return own
-    machine = HardMarginSVC(kernel=model.kernel_, max_time=1.0)
+    machine = HardMarginSVC(kernel=model.kernel_, max_time=_BOUND_TIME)
     try:
         with recorded_warnings():
             plane = hyperplane(machine.fit(scene.points, scene.labels))
@@ -473,14 +474,13 @@ def _replay(model: Any, scene: Scene) -> Ints:
 
 
 def _dual_function(kernel: Any, X: Floats, a: Floats, b: float) -> Function:
-    """Return f(x) = Σ aᵢK(xᵢ, x) + b."""
+    """Return f(x) = Σ aᵢK(xᵢ, x) + b, of which at least one term is not 0."""
     used = np.flatnonzero(a)
-    support, coefficients = X[used], a[used]
+    support, coefficients = kernel.prepare(X[used]), a[used]
 
     def f(places: Floats) -> Floats:
-        if not len(used):
-            return np.full(len(places), b)
-        return np.asarray(kernel.gram(places, support) @ coefficients + b, dtype=np.float64)
+        values = kernel.block(kernel.prepare(places, like=support), support, threads=1)
+        return np.asarray(values @ coefficients + b, dtype=np.float64)
 
     return f
 
