@@ -296,7 +296,7 @@ def test_certificates_are_those_of_certify(model: str) -> None:
     assert stated["holds"] == known.holds(stated["tol"])
     assert stated["primal"] == pytest.approx(known.primal, rel=1e-6, abs=1e-9)
     assert stated["dual"] == pytest.approx(known.dual, rel=1e-6, abs=1e-9)
-    assert stated["sentence"].startswith("Proved optimal to ")
+    assert stated["sentence"].startswith("No answer is better by more than ")
 
 
 def test_an_indefinite_kernel_proves_nothing() -> None:

@@ -50,6 +50,7 @@ _LEVELS = 11  # lines of a component
 _LONGEST_SLACKS = 400  # more lines would hide the points
 _REACH = 3.0  # times the distance at which a straight f would reach its margin
 _ROUNDING = 1e-13  # of the sizes of the terms of a score
+_NOTHING = 1e-12  # a sum of slacks that is only rounding
 _STRONG = 0.98  # the quantile of |f| that has full colour
 _PARAMETERS = {"epochs": "max_epochs"}  # names of sliders that are not those of parameters
 _WITH_MARGINS = ("HardMarginSVC", "LinearSVC", "SVC", "NuSVC")
@@ -687,29 +688,42 @@ def _norm(model: Any) -> float:
 
 
 def _write(number: float) -> str:
+    if abs(number) < _NOTHING:
+        return "0"
     return f"{number:.4g}" if math.isfinite(number) else "∞" if number > 0 else "–"
 
 
+def _write_share(share: float) -> str:
+    """Return a share in per cent, or as a power of ten if it is tiny.
+
+    >>> _write_share(0.0421), _write_share(3.2e-5), _write_share(2.5e-13)
+    ('4.2 %', '0.0032 %', '2.5e-13')
+    """
+    return f"{100 * share:.2g} %" if share >= 1e-5 else f"{share:.2g}"
+
+
 def _describe_certificate(model: Any) -> dict[str, Any] | None:
-    """Return the bounds on the optimum that the model itself states."""
+    """Return the bounds on the optimum that the model itself states.
+
+    "proved" is the gap that is proved, the rounding of both bounds included.
+    """
     certificate = getattr(model, "certificate_", None)
     if certificate is None:
         return None
     tol = float(model.tol)
     holds = bool(certificate.holds(tol))
     primal, dual = certificate.primal, certificate.dual
+    proved = certificate.proved_gap / certificate.size if certificate.size > 0 else 0.0
     if not np.isfinite(dual):
         sentence = f"Nothing is proved: {certificate.caveat or 'there is no bound'}."
     else:
-        apart = certificate.proved_gap / certificate.size if certificate.size > 0 else 0.0
-        share = f"{float(f'{100 * apart:.2g}'):g} %"
-        bounds = f"primal {primal:.6g}, dual {dual:.6g}"
         more = f"; {certificate.caveat}" if certificate.caveat else ""
-        sentence = f"Proved optimal to {share}: {bounds}{more}."
-        if not holds:
-            asked = f"{100 * tol:g} %"
-            sentence = f"Not proved optimal to {asked}: the gap is {share}, {bounds}{more}."
+        sentence = (
+            f"No answer is better by more than {_write_share(proved)} of the objective: "
+            f"primal {primal:.6g}, dual {dual:.6g}{more}."
+        )
     numbers = {
+        "proved": proved,
         "relative_gap": certificate.relative_gap,
         "gap": certificate.gap,
         "primal": primal,
@@ -749,9 +763,13 @@ def explain(refusal: Exception, scene: Scene) -> str:
 
 def _refused(refusal: NotSeparableError, scene: Scene) -> dict[str, Any]:
     """Return the picture of classes that a model cannot separate."""
-    found: dict[str, Any] = {"lines": [], "message": str(refusal)}
+    straight = not MODELS[scene.choice.model].kernel or _is_linear(scene.choice)
+    where = "No line separates" if straight else "Not even with this kernel does a plane separate"
+    way_out = "A soft margin (LinearSVC or SVC) allows for slack."
+    if scene.choice.model == "BayesPointClassifier":
+        way_out = "Raise the share of labels that may be wrong, or choose another kernel."
+    found: dict[str, Any] = {"lines": [], "message": f"{where} the classes. {way_out}"}
     if isinstance(refusal.witness, Overlap):
-        straight = not MODELS[scene.choice.model].kernel or _is_linear(scene.choice)
         found["witness"] = _describe_overlap(refusal.witness, scene, straight)
     return found
 
@@ -804,7 +822,8 @@ def _describe_overlap(witness: Overlap, scene: Scene, straight: bool) -> dict[st
         shares = (weights[mine] / weights[mine].sum()).tolist()
         sets.append([list(pair) for pair in zip(rows[mine].tolist(), shares, strict=True)])
     place = sum(weight * scene.points[row] for row, weight in sets[0])
-    meet = "the convex hulls of the classes meet there"
+    who = "The classes" if len(np.unique(scene.labels)) == 2 else "Two of the classes"
+    meet = "their convex hulls meet there"
     if not straight:
         meet = "their convex hulls meet in the feature space of the kernel"
     return {
@@ -812,7 +831,7 @@ def _describe_overlap(witness: Overlap, scene: Scene, straight: bool) -> dict[st
         "point": place.tolist() if straight else None,
         "sets": sets,
         "sentence": (
-            f"Classes {first} and {second} cannot be separated: a weighted mean of "
+            f"{who} cannot be separated: a weighted mean of "
             f"{_count(sets[0])} equals one of {_count(sets[1])}, so {meet}."
         ),
     }

@@ -82,7 +82,7 @@ class Proof {
   show(certificate) {
     this.element.hidden = !certificate;
     if (!certificate) return;
-    const { relative_gap: gap, holds, tol, sentence } = certificate;
+    const { proved: gap, holds, tol, sentence } = certificate;
     const digits = (number) => (number === null ? 0 : Math.max(0, Math.min(10, -Math.log10(Math.max(number, 1e-10)))));
     this.heading.className = `verdict ${holds ? "holds" : "open"}`;
     this.verdict.textContent = holds ? "✓ Proved" : "Not proved";
