@@ -622,7 +622,9 @@ def _conclude(model: Any) -> str:
     if certificate.holds(model.tol):
         how = "to rounding" if gap < 1e-12 else f"to a relative gap of {gap:.2g}"
         return f"The model that fit returns is proved to be optimal {how}."
-    return certificate.caveat or f"The fit ended early: {model.status_.value}."
+    if certificate.caveat:
+        return f"Nothing is proved: {certificate.caveat}."
+    return f"The fit ended early: {model.status_.value}."
 
 
 def _visit_all(problem: Any, tol: float, stop: Stop) -> list[tuple[_Visited, Certificate]]:
@@ -791,7 +793,9 @@ def _describe_ends(exact: ExactSolutions | None, hard: float | None, reason: str
     breaks = exact.path.breakpoints
     if not len(breaks):
         return "α is proportional to C throughout: there is no breakpoint."
-    said = [f"{len(breaks):,} breakpoints, between which α is linear in C."]
+    said = [f"Between {len(breaks):,} breakpoints, α is linear in C."]
+    if len(breaks) == 1:
+        said = ["There is one breakpoint, on either side of which α is linear in C."]
     said.append(f"Up to C = {breaks[0]:.3g}, α/C is constant.")
     if hard is not None:
         said.append(f"From C = {hard:.3g} on, the soft margin is the hard margin.")
