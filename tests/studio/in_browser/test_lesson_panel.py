@@ -175,3 +175,13 @@ def test_nothing_of_a_lesson_is_cut_off(open_page: OpenPage, width: int, scheme:
     inside = "(e) => e.scrollWidth <= e.clientWidth"
     assert studio.page.locator(".lesson").evaluate(inside)
     assert studio.page.locator(".lesson-text .formula").first.evaluate(inside)
+
+
+def test_a_run_beside_a_lesson_comes_to_rest(studio: StudioPage) -> None:
+    """Captions must not change the height of the plot, which would ask for the run again."""
+    studio.page.select_option("select.lessons", "07_dual")
+    studio.page.wait_for_selector(".lesson h2")
+    settle(studio)
+    asked = studio.run("(studio) => studio.link.seq")
+    studio.page.wait_for_timeout(1500)
+    assert studio.run("(studio) => studio.link.seq") == asked
