@@ -473,6 +473,11 @@ export class PointsCard {
 
   // ---------------------------------------------------------------------- points that arrive
 
+  /** Say that points come from neither an example nor a table. */
+  forget(points) {
+    this.origins.set(points, {});
+  }
+
   /** Show points that Python made or read. */
   take(reply, gesture = "", origin = {}, fresh = true) {
     const points = reply.x.map((x, k) => [x, reply.y[k], reply.label[k]]);

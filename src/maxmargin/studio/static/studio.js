@@ -237,7 +237,9 @@ export class Studio {
 
   /** Show a state that a lesson or a link gives, as one step that can be undone. */
   showState(state) {
-    this.store.change(this.checked(state));
+    const known = this.checked(state);
+    this.points.forget(known.points);
+    this.store.change(known);
   }
 
   // ------------------------------------------------------------------------- after a change
