@@ -150,6 +150,12 @@ def test_the_gap_of_a_solver_closes(desk: StudioPage, model: str) -> None:
         np.testing.assert_allclose(end, desk.lines(kind), atol=1e-6)
 
 
+def make_machine(model: str, C: float) -> Any:
+    if model == "LinearSVC":
+        return mm.LinearSVC(C=C, tol=1e-8)
+    return mm.SVC(C=C, kernel=mm.kernels.RBF(1.0), tol=1e-10)
+
+
 @pytest.mark.parametrize("model", ["LinearSVC", "SVC"])
 def test_duals_along_c_are_those_of_python(desk: StudioPage, model: str) -> None:
     desk.show(points=OVERLAPPING, view=VIEW).choose(model)
@@ -158,13 +164,11 @@ def test_duals_along_c_are_those_of_python(desk: StudioPage, model: str) -> None
     assert run["frames"][run["start"]]["x"] == 1.0
     assert frame_number(desk) == run["start"]
     X, y = data_of(OVERLAPPING)
-    machine = mm.LinearSVC if model == "LinearSVC" else mm.SVC
-    kernel = {} if model == "LinearSVC" else {"kernel": mm.kernels.RBF(1.0)}
     duals = {c["name"]: c for c in run["curves"] if c["kind"] == "dual"}
     assert len(duals) >= 4
     ends = run["frames"][0]["x"], run["frames"][-1]["x"]
     for C in np.geomspace(*ends, 4)[:-1].tolist():
-        exact = np.ravel(machine(C=C, tol=1e-10, **kernel).fit(X, y).alpha_)
+        exact = np.ravel(make_machine(model, C).fit(X, y).alpha_)
         for name, curve in duals.items():
             row = int(name.removeprefix("point ")) - 1
             drawn = np.interp(C, curve["x"], curve["y"])  # linear between breakpoints
@@ -172,7 +176,7 @@ def test_duals_along_c_are_those_of_python(desk: StudioPage, model: str) -> None
     for index in (0, run["start"], len(run["frames"]) - 1):
         desk.page.get_by_label("Step", exact=True).fill(str(index))
         C = run["frames"][index]["x"]
-        exact = np.abs(np.ravel(machine(C=C, tol=1e-8, **kernel).fit(X, y).alpha_)) / C
+        exact = np.abs(np.ravel(make_machine(model, C).fit(X, y).alpha_)) / C
         rings = desk.page.locator(".rings .ring").evaluate_all(
             "all => all.map((e) => [Number(e.dataset.row), Number(e.dataset.alpha)])"
         )

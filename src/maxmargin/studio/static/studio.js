@@ -213,8 +213,18 @@ export class Studio {
     }
   }
 
-  cancel(pane) {
-    this.link.ask({ type: "cancel", pane }).catch(() => {});
+  /** Stop what is computed for a pane; unless something newer was asked for, nothing will come. */
+  async cancel(pane) {
+    await this.link.ask({ type: "cancel", pane }).catch(() => {});
+    const fits = this.link.channels.get(`fit${pane}`);
+    if (this.plots[pane] && !fits?.flying && !fits?.pending) this.rest(this.plots[pane]);
+  }
+
+  /** Say that no fit is running any more. */
+  rest(plot) {
+    clearTimeout(plot.busy);
+    plot.busy = null;
+    this.cards[plot.pane]?.facts.wait(false);
   }
 
   announce(sentence) {
@@ -285,7 +295,10 @@ export class Studio {
   /** Build the plots and the cards of the panes anew. */
   panesChanged() {
     const { state } = this.store;
-    for (const plot of this.plots) plot.close();
+    for (const plot of this.plots) {
+      clearTimeout(plot.busy);
+      plot.close();
+    }
     this.plots = state.panes.map((_, k) => new Plot(this, k));
     this.cards = state.panes.map((_, k) => ({ model: new ModelCard(this, k), facts: new FactsCard(this, k), projection: new ProjectionView(this) }));
     this.stage.replaceChildren(...this.plots.map((plot) => plot.element), this.lift.element);
@@ -299,6 +312,7 @@ export class Studio {
     this.chooseTool(this.ui.tool);
     this.reflect(state);
     this.lift.update(state, EMPTY);
+    for (const plot of this.plots) plot.resize(); // at once: a pointer may be on it already
   }
 
   // ------------------------------------------------------------------- what Python is asked
@@ -333,17 +347,12 @@ export class Studio {
       const card = this.cards[k].facts;
       const request = { type: "fit", pane: k, ...this.scene(k), grid: plot.cells(), wants: state.show.separability ? ["separability"] : [] };
       plot.busy ??= setTimeout(() => card.wait(true), BUSY);
-      const done = () => {
-        clearTimeout(plot.busy);
-        plot.busy = null;
-        card.wait(false);
-      };
       this.link.latest(
         `fit${k}`,
         request,
         (picture) => {
           if (plot !== this.plots[k]) return;
-          if (picture.final !== false) done();
+          if (picture.final !== false) this.rest(plot);
           if (picture.type !== "picture") return;
           plot.draw(picture);
           card.show(picture);
@@ -351,7 +360,8 @@ export class Studio {
           this.painted(plot, picture, cause);
         },
         (error) => {
-          done();
+          if (plot !== this.plots[k]) return;
+          this.rest(plot);
           card.fail(error.message);
         },
       );
