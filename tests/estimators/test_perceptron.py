@@ -23,6 +23,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import maxmargin as mm
 from maxmargin._typing import Floats
+from maxmargin.clock import Limit, OutOfTimeError, under
 from maxmargin.problems.problem import Status
 from maxmargin.problems.row_cache import RowCache
 from maxmargin.solvers import perceptron as solvers_perceptron
@@ -465,6 +466,17 @@ def test_every_stop_says_why() -> None:
     }
     X, y = mm.datasets.separable(100, margin=0.2)
     assert mm.Perceptron().fit(X, y).status_ is Status.ALL_CORRECT
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_counting_votes_ends_when_nobody_wants_them_any_more(classes: int) -> None:
+    X, _ = mm.datasets.gaussians(60, variance=4.0, random_state=0)
+    model = mm.VotedPerceptron(max_epochs=5).fit(X, np.arange(60) % classes)
+    unwanted = Limit()
+    unwanted.cancelled = True
+    with under(unwanted), pytest.raises(OutOfTimeError):
+        model.decision_function(X)
+    assert model.decision_function(X).shape[0] == 60
 
 
 @pytest.mark.parametrize("learner", FAMILY)

@@ -246,6 +246,24 @@ def test_cancel_reaches_work_without_callbacks() -> None:
     assert page.rest() == []
 
 
+def test_patience_ends_work_without_callbacks() -> None:
+    entered: queue.Queue[int] = queue.Queue()
+
+    def handle(request: Any, job: Job) -> Reply:
+        entered.put(request.seq)
+        while request.seq == 1:
+            check()
+        return {"type": "picture"}
+
+    page = Page({messages.Fit: handle})
+    page.send(fit(1))
+    assert entered.get(timeout=WAIT) == 1
+    page.now = 2 * PATIENCE
+    page.send(fit(2))
+    assert page.next() == {"type": "superseded", "of": "fit", "seq": 1, "pane": 0}
+    assert page.next() == {"type": "picture", "seq": 2, "pane": 0}
+
+
 def test_nothing_is_sent_after_closing() -> None:
     gate = Gate()
     page = Page({messages.Fit: gate})

@@ -154,9 +154,7 @@ class _Guard:
         elif scope["type"] == "websocket":
             await WebSocket(scope, receive, send).close(REFUSED)
         else:
-            refusal = _plain_page(
-                403, "Wrong host", "The studio is not to be reached by this name."
-            )
+            refusal = _plain_page(403, "Wrong host", "The studio does not answer to this name.")
             await refusal(scope, receive, send_with_headers)
 
 
@@ -275,10 +273,8 @@ async def _converse(
     """Pass requests to a session and its replies to the page, until one of them ends."""
     outbox = Outbox(asyncio.get_running_loop())
     session = make(outbox.put)
-    jobs = {
-        asyncio.create_task(_pass_requests(websocket, session, outbox)),
-        asyncio.create_task(_pass_replies(websocket, outbox)),
-    }
+    requests = asyncio.create_task(_pass_requests(websocket, session, outbox))
+    jobs = {requests, asyncio.create_task(_pass_replies(websocket, outbox))}
     try:
         await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -288,29 +284,41 @@ async def _converse(
         for outcome in await asyncio.gather(*jobs, return_exceptions=True):
             if isinstance(outcome, Exception) and not isinstance(outcome, WebSocketDisconnect):
                 _logger.error("a socket ended with an error", exc_info=outcome)
+    if not requests.cancelled() and not requests.exception() and requests.result():
+        await websocket.close(requests.result())  # only now, when nothing more is sent
 
 
-async def _pass_requests(websocket: WebSocket, session: Session, outbox: Outbox) -> None:
+async def _pass_requests(websocket: WebSocket, session: Session, outbox: Outbox) -> int:
+    """Return the code with which the socket is to be closed, 0 if the page has closed it."""
     while True:
         message = await websocket.receive()
         if message["type"] == "websocket.disconnect":
-            return
+            return 0
         text = message.get("text")
         text = message.get("bytes") or b"" if text is None else text
         size = len(text) if isinstance(text, bytes) else len(text.encode())
         if size > LARGEST_MESSAGE:
-            await websocket.close(TOO_LARGE)
-            return
+            return TOO_LARGE
         if outbox.full:  # the page asks, and does not listen
-            await websocket.close(TRY_LATER)
-            return
+            return TRY_LATER
         session.receive(text)
 
 
 async def _pass_replies(websocket: WebSocket, outbox: Outbox) -> None:
     while True:
-        text = json.dumps(await outbox.take(), allow_nan=False, separators=(",", ":"))
-        await websocket.send_text(text)
+        await websocket.send_text(_write(await outbox.take()))
+        await asyncio.sleep(0)  # else nobody would see that the page is gone while there are more
+
+
+def _write(reply: Reply) -> str:
+    """Return a reply as text; one that JSON cannot hold becomes an error, and ends no socket."""
+    try:
+        return json.dumps(reply, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError):
+        _logger.exception("a reply could not be written")
+        kept = {key: reply[key] for key in ("seq", "pane") if key in reply}
+        message = "The answer has numbers that cannot be shown; the log of the studio says more."
+        return json.dumps({"type": "error", "message": message, **kept})
 
 
 # ------------------------------------------------------------------- the server

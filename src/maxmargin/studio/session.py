@@ -39,6 +39,25 @@ LONGEST_MESSAGE = 500  # characters of an error
 _logger = logging.getLogger("maxmargin.studio")
 
 
+class _Interest(Limit):
+    """Ends work that nobody waits for any more, wherever it looks at the limit of its thread."""
+
+    def __init__(self, is_stale: Callable[[], bool]) -> None:
+        self._cancelled = False
+        self._is_stale = is_stale
+        super().__init__()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the work must end; once it must, it stays so."""
+        self._cancelled = self._cancelled or self._is_stale()
+        return self._cancelled
+
+    @cancelled.setter
+    def cancelled(self, value: bool) -> None:
+        self._cancelled = value
+
+
 class Job:
     """A request that waits, or is being answered."""
 
@@ -47,15 +66,13 @@ class Job:
         self.session = session
         self.pane: int | None = getattr(request, "pane", None)
         self.key = _find_key(request)
-        self.limit = Limit()  # cancelled, it ends passes over rows that have no callback
+        self.limit = _Interest(lambda: session.is_stale(self))
         self.started = 0.0
         self.shown = False  # whether anything was sent
         self.answered = False  # whether nothing more will be sent
 
     def stop(self) -> bool:
         """Tell whether nobody waits for the answer any more."""
-        if not self.limit.cancelled:
-            self.limit.cancelled = self.session.is_stale(self)
         return self.limit.cancelled
 
     def send(self, reply: Reply) -> None:
@@ -161,7 +178,7 @@ class Session:
             if older is not None:
                 self._supersede(older)
             if len(lane.waiting) >= MOST_WAITING:
-                self._fail(job, f"More than {MOST_WAITING} requests wait; try again in a moment.")
+                self._fail(job, f"{MOST_WAITING} requests are waiting; try again in a moment.")
                 return
             lane.waiting[job.key] = job
             lane.wake.notify()
@@ -295,7 +312,7 @@ class Session:
             if job.limit.cancelled:
                 self._supersede(job)
             else:
-                self._fail(job, "Nothing was found to show.")
+                self._fail(job, "There is nothing to show for this request.")
 
 
 def _send_nothing(reply: Reply) -> None:

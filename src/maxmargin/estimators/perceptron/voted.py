@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import loops
+from maxmargin import clock, loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.loops.records import Updates
@@ -14,6 +14,7 @@ from maxmargin.solvers.perceptron import BlockLearner, LinearLearner
 from maxmargin.validation.data import stacked
 
 _PRODUCTS = 2**22  # of a block of rows with all rows updated on: 32 MB
+_VOTES = 2**27  # of a block of rows: a fraction of a second
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,10 @@ class Votes:
         survival = np.diff(np.concatenate([[0.0], u.clock, [self.visits]]))
         weights, intercept = self.start[0].reshape(X.shape[1], -1), self.start[1]
         out = np.zeros((X.shape[0], len(intercept)))
-        size = max(1, _PRODUCTS // max(1, self.rows.shape[0]))
+        size = min(_PRODUCTS // max(1, self.rows.shape[0]), _VOTES // len(survival))
+        size = max(1, size)
         for i in range(0, X.shape[0], size):
+            clock.check()
             block = X[i : i + size]
             scores = _multiply(block, weights) + intercept
             products = _multiply(block, self.rows.T)
