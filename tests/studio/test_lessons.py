@@ -123,6 +123,8 @@ def test_a_state_is_that_of_the_page() -> None:
         (block("studio", "model: SVC", "preset: mons"), 5, "Did you mean 'moons'?"),
         (block("studio", "preset: moons(noise=9)", "model: SVC"), 4, "noise"),
         (block("studio", "points: (0, 1)", "model: SVC"), 4, "(x, y, A)"),
+        (block("studio", "points: (inf, 1, A)", "model: SVC"), 4, "(x, y, A)"),
+        (block("studio", "model: SVC", "points: (1e7, 1, A)"), 5, "'x[0]' must be a number"),
         (block("studio", "model: SVC", "show: margin"), 5, "Did you mean 'margins'?"),
         (block("studio", "model: HardMarginSVC", "run: path"), 5, "has no steps to watch"),
         (block("studio", "model: Perceptron", "run: path"), 5, "Choose one of perceptron."),
@@ -148,6 +150,14 @@ def test_slips_are_named_with_their_line(text: str, line: int, message: str) -> 
 def test_a_large_lesson_is_refused() -> None:
     with pytest.raises(LessonError, match="256 KB"):
         read_lesson("# A\n" + "ä" * 140_000)
+
+
+@pytest.mark.parametrize("part", ["## Page\n", "Text.\n\n", "### Heading\n"])
+def test_a_lesson_has_a_limited_number_of_pages_and_blocks(part: str) -> None:
+    read_lesson("# A\n" + part * (lessons.MOST_PAGES - 1))
+    with pytest.raises(LessonError, match="at most 100 pages and 1,000 blocks") as caught:
+        read_lesson("# A\n" + part * 20_000)
+    assert caught.value.line < 3_000
 
 
 _LINES = st.one_of(

@@ -272,7 +272,7 @@ def test_texts_that_are_no_messages() -> None:
     assert "'seq' twice" in str(refusal('{"type":"hello","seq":1,"seq":1}'))
     twice = json.dumps(message()).replace('"C": 10', '"C": 10, "C": 11')
     assert "'C' twice" in str(refusal(twice))
-    assert "halves of characters" in str(refusal('{"type":"lesson","seq":1,"id":"\\ud800"}'))
+    assert "of whole characters" in str(refusal('{"type":"lesson","seq":1,"id":"\\ud800"}'))
     assert read({"type": "lesson", "seq": 1, "id": "\U0001f600"})
 
 

@@ -158,8 +158,8 @@ def test_a_view_is_a_rectangle_around_any_points(points: Any) -> None:
     ("arguments", "message"),
     [
         (("nothing",), "There is no preset 'nothing'; choose one of gaussians"),
-        (("moons", {"sigma": 1}), "Moons has no slider 'sigma'; the sliders it has: noise, points"),
-        (("iris", {"noise": 1}), "the sliders it has: none"),
+        (("moons", {"sigma": 1}), "Moons has no slider 'sigma'; it has noise, points"),
+        (("iris", {"noise": 1}), "it has none"),
         (("moons", {"noise": 2}), "noise of Moons must be between 0 and 0.6, not 2"),
         (("moons", {"noise": math.nan}), "must be between 0 and 0.6, not nan"),
         (("moons", {}, -1), "The seed must be a whole number from 0 to 4294967295, not -1"),

@@ -141,6 +141,7 @@ def test_two_labels_of_one_spelling_stay_one() -> None:
         ('x,y,label\n1,2,a\n1,2,"b\n', "of the table: unexpected end of data"),
         ("x\n1\n2\n", "Line 1 of the table: only one column"),
         ("x,y,label\n", "The table cannot be read: a header but no rows"),
+        ("a" * 200_000 + ",1\n2,3\n", "Line 1 of the table: a cell has more than 131,072 "),
         ("x,y,label\n1,,a\n,2,b\n", "No row of the table has two numbers and a label"),
     ],
 )
@@ -165,3 +166,12 @@ def test_wrong_choices_are_refused(columns: Any, label: Any, message: str) -> No
     with pytest.raises(ValueError, match=r"^[A-Z].*\.$") as refused:
         tables.read(FLOWERS.replace("\n", ",\n").replace("s,\n", "s,note\n", 1), columns, label)
     assert message in str(refused.value)
+
+
+def test_long_names_are_shortened() -> None:
+    long = "n" * 50_000
+    found = tables.read(f"{long},b,class\n1,2,{long}\n3,4,short\n2,5,{long}\n")
+    shown = f"{'n' * 59}…"
+    assert found["axes"] == [shown, "b"]
+    assert found["columns"][0]["name"] == shown
+    assert found["names"] == [shown, "short"]

@@ -192,8 +192,10 @@ class Body:
                 if len(cells) > 1 or (cells and cells[0].strip()):
                     yield first, cells
         except csv.Error as wrong:
+            long = f"a cell has more than {csv.field_size_limit():,} characters"
+            why = long if "field limit" in str(wrong) else wrong
             raise DataFileError(
-                f"{self.file}:{line + 1}: {wrong}; check the quotation marks"
+                f"{self.file}:{line + 1}: {why}; check the quotation marks"
             ) from wrong
 
 

@@ -49,7 +49,8 @@ from maxmargin.studio.quantities import (
 from maxmargin.studio.scene import MOST_CLASSES, Scene, View
 
 LARGEST_LESSON = 256 * 1024  # bytes
-MOST_BLOCKS = 2_000
+MOST_BLOCKS = 1_000
+MOST_PAGES = 100  # each may have thousands of points
 OWN = "own"  # the id of a lesson that was opened from a file
 SHOWN = ("field", "margins", "slack", "separability")  # what can be switched on and off
 LIFTS = ("circle", "gaussian")
@@ -416,6 +417,7 @@ class _Reader:
         self.lines = [_Line(k + 1, line.rstrip()) for k, line in enumerate(lines)]
         self.at = 0
         self.drafts: list[_Draft] = []
+        self.blocks = 0  # on all pages
 
     @property
     def line(self) -> _Line | None:
@@ -432,8 +434,12 @@ class _Reader:
         self.drafts = [_Draft(title)]
         while (line := self.line) is not None:
             self._read_block(line)
-            if sum(len(draft.blocks) for draft in self.drafts) > MOST_BLOCKS:
-                raise LessonError(f"A lesson has at most {MOST_BLOCKS:,} blocks.", line.number)
+            if self.blocks > MOST_BLOCKS or len(self.drafts) > MOST_PAGES:
+                raise LessonError(
+                    f"A lesson has at most {MOST_PAGES} pages and {MOST_BLOCKS:,} blocks; "
+                    "divide it into two.",
+                    line.number,
+                )
         if len(self.drafts) > 1 and self.drafts[0].empty:
             del self.drafts[0]
         return title, tuple(draft.finish() for draft in self.drafts)
@@ -459,6 +465,7 @@ class _Reader:
 
     def _add(self, kind: str, **fields: Any) -> None:
         self.page.blocks.append({"kind": kind, **fields})
+        self.blocks += 1
 
     def _skip_blank(self) -> None:
         while self.line is not None and not self.line.text:
@@ -811,7 +818,8 @@ def _list_points(fields: _Fields) -> Iterator[tuple[float, float, int]]:
     while place < len(text):
         match = _POINT.match(text, place)
         numbers = [read_number(part) for part in match.group(1, 2)] if match else [None]
-        if match is None or None in numbers or match[3].strip() not in _LABELS:
+        known = all(number is not None and math.isfinite(number) for number in numbers)
+        if match is None or not known or match[3].strip() not in _LABELS:
             shown = text[place:].split("\n")[0][:40]
             raise fields.refuse(
                 "points", f"Points are written as (x, y, A), with a class from A to E: {shown!r}."
@@ -879,6 +887,8 @@ def _check_scene(fields: _Fields, state: dict[str, Any], pane: int) -> None:
     except messages.MessageError as error:
         named = re.search(r"'(\w+)(?:\[\d+\])?'", str(error))
         key = f"{'second ' if pane else ''}{named[1]}" if named else ""
+        if named and named[1] in ("x", "y", "label"):
+            key = "points"
         if key not in fields.lines:
             key = next((each for each in fields.lines if each.endswith("kernel")), "")
         raise fields.refuse(key, str(error)) from None

@@ -205,7 +205,7 @@ def parse(text: str | bytes) -> Request:
             f"The message is not JSON: {error.msg} at character {error.pos + 1}."
         ) from None
     except RecursionError:
-        raise MessageError("The message is nested too deep; a request is flat.") from None
+        raise MessageError("The message is nested too deeply; a request is flat.") from None
     except ValueError:  # more digits than Python reads
         raise MessageError(
             "The message has a whole number with too many digits; send numbers up to 1e6."
@@ -262,7 +262,7 @@ def _shown(value: Any) -> str:
         flat = len(value) <= 4 and not any(isinstance(each, list | tuple | dict) for each in value)
         text = f"[{', '.join(map(_shown, value))}]" if flat else ""
         return text if 0 < len(text) <= _SHOWN else f"a list of {len(value):,} values"
-    return "an object" if isinstance(value, dict) else f"a {type(value).__name__:.40}"
+    return "an object" if isinstance(value, dict) else f"a value of type {type(value).__name__:.40}"
 
 
 class _Fields:
@@ -323,7 +323,7 @@ class _Fields:
         if len(value) > longest:
             raise self.refuse(name, f"a text of at most {longest:,} characters", value)
         if not _is_unicode(value):
-            raise self.refuse(name, "a text without halves of characters", value)
+            raise self.refuse(name, "a text of whole characters", value)
         return value
 
     def one_of(self, name: str, known: Iterable[str]) -> str:

@@ -105,9 +105,7 @@ def _settings(preset: Preset, parameters: Mapping[str, float]) -> dict[str, floa
     for name, value in parameters.items():
         if name not in preset.sliders:
             known = ", ".join(preset.sliders) or "none"
-            raise ValueError(
-                f"{preset.title} has no slider {name!r:.60}; the sliders it has: {known}."
-            )
+            raise ValueError(f"{preset.title} has no slider {name!r:.60}; it has {known}.")
         low, high = preset.sliders[name].low, preset.sliders[name].high
         if not low <= value <= high:
             raise ValueError(
@@ -275,7 +273,7 @@ PRESETS = {
     "overlapping": Preset(
         "Overlapping", "Clouds", _overlapping,
         {
-            "error": Slider("error", "What the best of all rules gets wrong.", 0.01, 0.4, 0.15),
+            "error": Slider("error", "Share that even the best rule gets wrong.", 0.01, 0.4, 0.15),
             "points": _count(200),
         },
     ),
@@ -293,7 +291,7 @@ PRESETS = {
         "Three to five clouds", "Clouds", _blobs,
         {
             "classes": Slider("classes", "How many classes there are.", 3, 5, 3, whole=True),
-            "distance": Slider("distance", "Of the means from the centre.", 0.0, 4.0, 1.5),
+            "distance": Slider("distance", "How far the means are from the centre.", 0.0, 4.0, 1.5),
             "variance": _VARIANCE,
             "points": _count(120),
         },
@@ -301,7 +299,7 @@ PRESETS = {
     "circles": Preset(
         "Circles", "Shapes", _circles,
         {
-            "inner": Slider("radius", "Of the inner circle; the outer one has 2.", 0.0, 1.9, 1.0),
+            "inner": Slider("radius", "Of the inner circle; that of the outer is 2.", 0.0, 1.9, 1.0),
             "noise": _noise(1.0, 0.2), "points": _count(),
         },
     ),

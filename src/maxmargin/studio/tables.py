@@ -24,6 +24,7 @@ from maxmargin.studio.scene import MOST_CLASSES, MOST_POINTS
 NO_LABELS = -1  # says that no column holds labels
 _SEED = 0  # of the sample that is taken of a long table
 _COMFORTABLE = (0.05, 20.0)  # standard deviations of columns that are shown as they are
+_LONGEST_NAME = 60  # characters of a column or a class
 _NAME = "table"
 _place = re.compile(rf"{_NAME}(?::(\d+))?: (.)").match
 
@@ -84,7 +85,7 @@ def _reply(
         "x": points[:, 0].tolist(),
         "y": points[:, 1].tolist(),
         "label": np.searchsorted(used, classes).tolist(),
-        "names": [labels.names[k] for k in used],
+        "names": [_shorten(labels.names[k]) for k in used],
         "axes": [names[j] + (" (standardised)" if scaled else "") for j in chosen],
         "view": list(view_of(points)),
         "columns": [
@@ -132,7 +133,11 @@ def _is_numeric(column: Column) -> bool:
 
 def _column_names(table: Table) -> list[str]:
     names = table.names or [""] * len(table.columns)
-    return [name or f"column {j + 1}" for j, name in enumerate(names)]
+    return [_shorten(name) or f"column {j + 1}" for j, name in enumerate(names)]
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def _sentence(message: str) -> str:
@@ -183,7 +188,7 @@ def _choose_columns(
         found = "none" if not numeric else f"only {_column_names(table)[numeric[0]]!r}"
         raise ValueError(
             f"A picture needs two columns of numbers, and this table has {found}; add a column of "
-            "numbers, or correct cells that are none."
+            "numbers, or correct the cells that are not numbers."
         )
     first, second = sorted(telling[:2])
     return first, second

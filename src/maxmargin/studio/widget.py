@@ -91,7 +91,7 @@ class Studio:
         self._given, labels = _read_labels(y)
         self._classes = _extend(self._given)
         self._axes = axes
-        sliders = {key: np.asarray(value).item() for key, value in parameters.items()}
+        sliders = {key: _plain_number(value) for key, value in parameters.items()}
         choice = {"model": model, "kernel": kernel, "parameters": sliders}
         self._first = _read_scene(points, labels, choice, view)
         self._fitted: tuple[Scene, Any] | None = None
@@ -212,7 +212,9 @@ def _read_points(X: Any, features: Any) -> tuple[Floats, list[str] | None]:
         )
     if features is None and X.shape[1] > 2:
         raise ValueError(f"X has {X.shape[1]} columns; choose two of them: features=(0, 1)")
-    chosen = [planar.column_number(X, feature) for feature in features or (0, 1)]
+    features = (0, 1) if features is None else features
+    pair = not isinstance(features, str) and np.ndim(features) == 1
+    chosen = [planar.column_number(X, feature) for feature in features] if pair else []
     if len(chosen) != 2 or chosen[0] == chosen[1]:
         raise ValueError(f"features must be two different columns of X, got {features!r:.60}")
     try:
@@ -241,6 +243,11 @@ def _read_labels(y: npt.NDArray[Any]) -> tuple[list[Any], Ints]:
             "some of them"
         )
     return classes.tolist(), np.searchsorted(classes, y).astype(np.int64)
+
+
+def _plain_number(value: Any) -> Any:
+    """Return a number as those of JSON; what is none is refused with the rest of the scene."""
+    return np.asarray(value).item() if np.size(value) == 1 else value
 
 
 def _extend(classes: list[Any]) -> list[Any]:
