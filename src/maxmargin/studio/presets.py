@@ -299,7 +299,7 @@ PRESETS = {
     "circles": Preset(
         "Circles", "Shapes", _circles,
         {
-            "inner": Slider("radius", "Of the inner circle; that of the outer is 2.", 0.0, 1.9, 1.0),
+            "inner": Slider("radius", "That of the inner circle; the outer has 2.", 0.0, 1.9, 1.0),
             "noise": _noise(1.0, 0.2), "points": _count(),
         },
     ),
