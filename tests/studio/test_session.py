@@ -407,6 +407,16 @@ def test_a_diagnosis_is_sentences() -> None:
     assert page.next()["type"] == "error"
 
 
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_diagnosis_of_one_class_says_what_is_missing(count: int) -> None:
+    page = Page()
+    few = {name: SCENE[name][:count] for name in ("x", "y", "label")}  # type: ignore[index]
+    page.send(ask("diagnose", 1, **(SCENE | few)))
+    refused = page.next()
+    assert (refused["type"], refused["seq"]) == ("error", 1)
+    assert "add a point of a second class" in refused["message"]
+
+
 def test_kernels_are_checked_as_they_are_typed() -> None:
     page = Page()
     page.send(ask("kernel", 1, text="RBF(gamma) + 0.5 * Linear()", parameters={"gamma": 2}))

@@ -387,7 +387,10 @@ def _lift(request: messages.Lift, job: Job) -> Reply:
 def _diagnose(request: messages.Diagnose, job: Job) -> Reply:
     import maxmargin as mm
 
-    found = mm.diagnose(request.scene.points, request.scene.labels, max_time=DIAGNOSIS_TIME)
+    points, labels = request.scene.points, request.scene.labels
+    if len(set(labels.tolist())) < 2:
+        raise ValueError("A diagnosis needs points of two classes; add a point of a second class.")
+    found = mm.diagnose(points, labels, max_time=DIAGNOSIS_TIME)
     reason = found.reason[:1].upper() + found.reason[1:]
     return {
         "type": "diagnosis",
