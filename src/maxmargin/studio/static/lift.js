@@ -52,8 +52,6 @@ export class LiftView {
     this.cut = makeSvg("g", { class: "lift-cut" });
     this.observer = new ResizeObserver(() => this.resize());
     this.themes = new MutationObserver(() => this.paint());
-    this.scheme = window.matchMedia("(prefers-color-scheme: dark)");
-    this.repaint = () => this.paint();
   }
 
   /** Called after each change of the state. */
@@ -72,14 +70,12 @@ export class LiftView {
     this.element.hidden = false;
     this.observer.observe(this.box);
     this.themes.observe(this.studio.root, { attributes: true, attributeFilter: ["data-theme"] });
-    this.scheme.addEventListener("change", this.repaint);
   }
 
   close() {
     this.element.hidden = true;
     this.observer.disconnect();
     this.themes.disconnect();
-    this.scheme.removeEventListener("change", this.repaint);
     cancelAnimationFrame(this.painting ?? 0);
     this.painting = null;
     this.forget(null);

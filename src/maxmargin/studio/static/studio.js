@@ -47,6 +47,40 @@ const KEYS =
 
 let count = 0;
 
+/** Light or dark: as it was chosen here before, or else as the system has it. */
+class Theme {
+  constructor(root) {
+    this.root = root;
+    this.system = window.matchMedia("(prefers-color-scheme: dark)");
+    this.follow = () => this.apply();
+    this.system.addEventListener("change", this.follow);
+    try {
+      this.chosen = localStorage.getItem("maxmargin-theme");
+    } catch {
+      this.chosen = null; // some notebooks give pages no storage: a choice holds until they close
+    }
+    this.apply();
+  }
+
+  apply() {
+    this.root.dataset.theme = this.chosen ?? (this.system.matches ? "dark" : "light");
+  }
+
+  turn() {
+    this.chosen = this.root.dataset.theme === "dark" ? "light" : "dark";
+    this.apply();
+    try {
+      localStorage.setItem("maxmargin-theme", this.chosen);
+    } catch {
+      // As above.
+    }
+  }
+
+  close() {
+    this.system.removeEventListener("change", this.follow);
+  }
+}
+
 export class Studio {
   constructor(root, carrier) {
     count += 1;
@@ -58,6 +92,7 @@ export class Studio {
     this.plots = [];
     this.cards = [];
     this.cause = 0;
+    this.theme = new Theme(root);
     root.classList.add("mm-studio");
     root.replaceChildren(make("p", { class: "loading", role: "status", text: "Starting…" }));
   }
@@ -118,7 +153,7 @@ export class Studio {
       make("h1", {}, logo, make("span", { text: "maxmargin studio" })),
       make("div", { class: "group" }, this.undoButton, this.redoButton),
       make("div", { class: "group" }, this.compareButton, this.liftButtons),
-      make("div", { class: "group end" }, this.makeLessonMenu(), makeExportMenu(this), button("◐", "Light or dark", () => this.turnTheme())),
+      make("div", { class: "group end" }, this.makeLessonMenu(), makeExportMenu(this), button("◐", "Light or dark", () => this.theme.turn())),
     );
   }
 
@@ -201,16 +236,6 @@ export class Studio {
     const { panes } = this.store.state;
     if (panes.length === 2) this.store.change({ panes: panes.slice(0, 1) });
     else this.store.change({ panes: [...panes, { ...panes[0], model: panes[0].model === "LinearSVC" ? "SVC" : "LinearSVC", kernel: "" }], lift: null });
-  }
-
-  turnTheme() {
-    const dark = getComputedStyle(this.root).getPropertyValue("--dark").trim() === "1";
-    this.root.dataset.theme = dark ? "light" : "dark";
-    try {
-      localStorage.setItem("maxmargin-theme", this.root.dataset.theme);
-    } catch {
-      // Some notebooks give pages no storage: then the choice holds until the page is closed.
-    }
   }
 
   /** Stop what is computed for a pane; unless something newer was asked for, nothing will come. */
@@ -383,6 +408,7 @@ export class Studio {
   }
 
   close() {
+    this.theme.close();
     this.timeline?.close();
     this.lift?.close();
     for (const plot of this.plots) plot.close();
@@ -405,11 +431,6 @@ export async function openPage(root) {
     else studio.link.abandon("The connection to Python is lost.");
   });
   studio = new Studio(root, carrier);
-  try {
-    root.dataset.theme = localStorage.getItem("maxmargin-theme") ?? "";
-  } catch {
-    // No storage, no remembered theme.
-  }
   const found = await fromFragment(window.location.hash);
   await studio.start(found?.state ?? null);
   if (found?.message) studio.tell(found.message);
