@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import maxmargin as mm
 from maxmargin.studio import tables
 from tests.studio.in_browser.conftest import OpenPage, StudioPage
 
@@ -142,6 +143,24 @@ def test_code_draws_what_is_seen(desk: StudioPage) -> None:
     choose(desk, "Copy as Python")
     desk.page.wait_for_selector(".notice:not([hidden])")
     assert "no points" in desk.text(".notice")
+
+
+def test_code_fits_the_same_machines(desk: StudioPage) -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    panes = [
+        {"model": "LinearSVC", "parameters": {"C": 0.5}, "kernel": ""},
+        {"model": "HardMarginSVC", "parameters": {}, "kernel": "Linear()"},
+    ]
+    desk.show(points=POINTS[:4], view=VIEW, panes=panes)
+    space: dict[str, Any] = {}
+    exec(copied(desk, "Copy as Python"), space)
+    kinds: list[Any] = [mm.LinearSVC, mm.HardMarginSVC]
+    for pane, kind in enumerate(kinds):
+        (model,) = [value for value in space.values() if isinstance(value, kind)]
+        picture = desk.picture(pane)
+        drawn = [*picture["weights"], picture["intercept"]]
+        known = [*np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])]
+        assert known == pytest.approx(drawn, rel=1e-6)
 
 
 def test_a_link_has_no_token_and_is_pasted_into_any_studio(
