@@ -6,6 +6,7 @@ import json
 import os
 import re
 import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -347,7 +348,9 @@ def test_a_page_that_does_not_listen_is_closed(monkeypatch: pytest.MonkeyPatch) 
         for seq in range(4):
             outbox.put({"type": "code", "seq": seq})
         await asyncio.sleep(0)
-        return outbox.full
+        full = outbox.full
+        await outbox.take()
+        return full and not outbox.full
 
     assert asyncio.run(fill())
 
@@ -361,6 +364,20 @@ def test_a_page_that_asks_too_much_is_closed_without_a_fault(
             flood(page)
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1013  # try again later
+    assert not caplog.records
+
+
+def test_a_page_that_asks_too_much_and_leaves_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(app, "MOST_REPLIES", -1)
+    reset = struct.pack("ii", 1, 0)  # closed by a reset, without a word
+    with served() as client:
+        for _ in range(20):
+            with client.open() as page:
+                page.send(json.dumps(ask("cancel", 1, pane=0)))
+                page.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                page.socket.shutdown(socket.SHUT_RDWR)
     assert not caplog.records
 
 

@@ -235,10 +235,14 @@ class Outbox:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.full = False
         self._loop = loop
         self._replies: dict[object, Reply] = {}  # in order
         self._changed = asyncio.Event()
+
+    @property
+    def full(self) -> bool:
+        """Whether the page has left too many replies unread."""
+        return len(self._replies) > MOST_REPLIES
 
     def put(self, reply: Reply) -> None:
         """Take a reply; after the end of the event loop, for nothing."""
@@ -256,7 +260,6 @@ class Outbox:
                     "type": "superseded", "of": "fit", "seq": older["seq"], "pane": older["pane"],
                 }  # fmt: skip
         self._replies[key] = reply
-        self.full = len(self._replies) > MOST_REPLIES
         self._changed.set()
 
     async def take(self) -> Reply:
@@ -285,7 +288,8 @@ async def _converse(
             if isinstance(outcome, Exception) and not isinstance(outcome, WebSocketDisconnect):
                 _logger.error("a socket ended with an error", exc_info=outcome)
     if not requests.cancelled() and not requests.exception() and requests.result():
-        await websocket.close(requests.result())  # only now, when nothing more is sent
+        with suppress(WebSocketDisconnect, RuntimeError):  # of a page that is gone meanwhile
+            await websocket.close(requests.result())  # only now, when nothing more is sent
 
 
 async def _pass_requests(websocket: WebSocket, session: Session, outbox: Outbox) -> int:
@@ -302,6 +306,7 @@ async def _pass_requests(websocket: WebSocket, session: Session, outbox: Outbox)
         if outbox.full:  # the page asks, and does not listen
             return TRY_LATER
         session.receive(text)
+        await asyncio.sleep(0)  # a flood of requests holds up neither replies nor other pages
 
 
 async def _pass_replies(websocket: WebSocket, outbox: Outbox) -> None:
