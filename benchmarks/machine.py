@@ -13,6 +13,9 @@ PACKAGES = ("maxmargin", "numpy", "scipy", "scikit-learn", "numba", "threadpoolc
 
 def facts() -> dict[str, Any]:
     """Return the machine, the versions, the commit and the time."""
+    # Not at the top: processes of older checkouts import this file, too.
+    from maxmargin.versions import blas_libraries, cpu_model
+
     return {
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
@@ -20,20 +23,10 @@ def facts() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": {name: package_version(name) for name in PACKAGES},
-        "blas": blas(),
+        "blas": blas_libraries(),
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def cpu_model() -> str:
-    """Return the processor's name for itself."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "unknown"
 
 
 def load() -> list[float] | None:
@@ -47,18 +40,6 @@ def package_version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def blas() -> list[str]:
-    """Return the BLAS libraries loaded in this process."""
-    from threadpoolctl import threadpool_info
-
-    found = {
-        f"{library['internal_api']} {library['version']} ({library.get('architecture')})"
-        for library in threadpool_info()
-        if library["user_api"] == "blas"
-    }
-    return sorted(found)
 
 
 def commit(folder: Path = Path(__file__).parent) -> str | None:

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from maxmargin.reports import report
     from maxmargin.separability import Separation, separate
     from maxmargin.studio.widget import Studio
+    from maxmargin.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -89,6 +90,7 @@ _FOUND_IN = {
     "reports": ("report",),
     "separability": ("Separation", "separate"),
     "studio.widget": ("Studio",),
+    "versions": ("show_versions",),
 }
 _ROOM_OF = {name: room for room, names in _FOUND_IN.items() for name in names}
 
@@ -157,5 +159,6 @@ __all__ = [
     "report",
     "save",
     "separate",
+    "show_versions",
     "structured",
 ]

@@ -6,7 +6,6 @@ The script needs only the data; if it is known how they were read and split, it 
 import hashlib
 import platform
 from collections.abc import Iterator
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from maxmargin.plots.search import read_candidates
 from maxmargin.problems.problem import Status
 from maxmargin.reports.context import Context
 from maxmargin.reports.figures import ReportFigure, draw_figure
+from maxmargin.versions import package_version
 
 _DIGITS = 16  # of a hash
 _LINE = 10**5  # characters of a line of code
@@ -133,9 +133,9 @@ def versions() -> list[tuple[str, str]]:
     """Return the versions of what decides the digits of the result."""
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     return [
-        ("maxmargin", version("maxmargin")),
+        ("maxmargin", package_version("maxmargin") or ""),
         ("Python", platform.python_version()),
-        *((name, version(name)) for name in packages),
+        *((name, package_version(name) or "") for name in packages),
     ]
 
 
