@@ -1,5 +1,7 @@
 """Points under the hand, and the lines that follow them."""
 
+import base64
+import zlib
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from maxmargin._typing import Floats
 from maxmargin.studio import pictures
 from maxmargin.studio.catalogue import MODELS
 from maxmargin.studio.scene import Choice
-from tests.studio.in_browser.conftest import OpenPage, StudioPage
+from tests.studio.in_browser.conftest import OpenPage, StudioPage, wait_until
 
 SEPARABLE = [
     *([-1.0, -0.5, 0], [-1.5, 0.4, 0], [-0.8, 0.9, 0], [-1.2, 1.3, 0]),
@@ -149,10 +151,16 @@ def test_two_models_stand_side_by_side(studio: StudioPage) -> None:
         assert is_on(boundary, np.ravel(known.coef_), float(np.ravel(known.intercept_)[0]))
 
 
+def unpack(studio: StudioPage) -> str:
+    """Return what the fragment of the address holds."""
+    packed = str(studio.page.evaluate("() => location.hash")).removeprefix("#s=")
+    data = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+    return zlib.decompress(data, -15).decode() if data else ""
+
+
 def test_a_link_brings_the_same_picture(studio: StudioPage, open_page: OpenPage) -> None:
     studio.show(points=OVERLAPPING, view=VIEW).choose("SVC", "RBF(gamma) + Linear()", C=7.0)
-    studio.page.wait_for_function("() => location.hash.length > 100")
-    studio.page.wait_for_timeout(600)
+    wait_until(lambda: "+ Linear()" in unpack(studio), "the address does not follow")
     fragment = studio.page.evaluate("() => location.hash")
     other = open_page(fragment=fragment)
     assert other.state == studio.state
