@@ -1,8 +1,9 @@
-"""Draw every picture of the gallery anew: docs/images/NAME.png, and docs/gallery.md around them.
+"""Draw the pictures of the gallery anew: docs/images/NAME.png.
 
     python tools/gallery.py [NAME ...]
 
-The words are those of the examples themselves.
+The site runs the same examples, and takes its text from their docstrings: see
+docs/_extensions/gallery_pages.py.
 """
 
 import ast
@@ -68,24 +69,6 @@ def picture(name: str) -> Path:
     return ROOT / "docs" / "images" / f"{name}.png"
 
 
-def page() -> str:
-    """Return the gallery as it should read."""
-    parts = [
-        "# Gallery",
-        "Every picture is drawn by a short script in [examples](../examples); "
-        "`python tools/gallery.py` draws all of them anew.",
-    ]
-    for section, names in SECTIONS.items():
-        parts.append(f"## {section}")
-        for name in names:
-            title, said = words(name)
-            parts.append(f"### {title}")
-            if picture(name).exists():
-                parts.append(f"![{title}](images/{name}.png)")
-            parts += [said, f"[examples/{name}.py](../examples/{name}.py)"]
-    return "\n\n".join(parts) + "\n"
-
-
 def make_small(path: Path) -> None:
     """Store a picture with a palette of 256 colours, which takes about a third of the space."""
     from PIL import Image
@@ -96,7 +79,7 @@ def make_small(path: Path) -> None:
 
 
 def main(chosen: list[str]) -> None:
-    """Draw, then write the page."""
+    """Draw all pictures, or those that were named."""
     for name in chosen or [name for names in SECTIONS.values() for name in names]:
         script = ROOT / "examples" / f"{name}.py"
         draws = "save(" in script.read_text("utf-8") or "savefig(" in script.read_text("utf-8")
@@ -104,7 +87,6 @@ def main(chosen: list[str]) -> None:
         subprocess.run([sys.executable, str(script), *target], check=True)
         if draws:
             make_small(picture(name))
-    (ROOT / "docs" / "gallery.md").write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -34,10 +34,6 @@ def test_the_gallery_shows_every_example() -> None:
     gallery = runpy.run_path(str(ROOT / "tools" / "gallery.py"))
     shown = [name for names in gallery["SECTIONS"].values() for name in names]
     assert sorted(shown) == sorted(script.stem for script in (ROOT / "examples").glob("*.py"))
-    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
-    assert page == gallery["page"](), "run: python tools/gallery.py"
-    for target in re.findall(r"\]\(([^)#]+)\)", page):
-        assert (ROOT / "docs" / target).exists(), target
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)

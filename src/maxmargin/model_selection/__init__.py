@@ -13,3 +13,17 @@ from maxmargin.model_selection.path.result import RegularizationPath as Regulari
 from maxmargin.model_selection.prequential import Prequential as Prequential
 from maxmargin.model_selection.prequential import prequential as prequential
 from maxmargin.model_selection.search.search_cv import SVCSearchCV as SVCSearchCV
+
+__all__ = [
+    "Prequential",
+    "RegularizationPath",
+    "SVCSearchCV",
+    "compare_gp",
+    "leave_one_out",
+    "map_gap",
+    "prequential",
+    "radius_margin",
+    "regularization_path",
+    "span_estimate",
+    "xi_alpha_bound",
+]
