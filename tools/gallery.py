@@ -69,6 +69,12 @@ def picture(name: str) -> Path:
     return ROOT / "docs" / "images" / f"{name}.png"
 
 
+def draws(script: Path) -> bool:
+    """Return whether an example draws a picture; others print what they have to say."""
+    source = script.read_text(encoding="utf-8")
+    return "save(" in source or "savefig(" in source
+
+
 def make_small(path: Path) -> None:
     """Store a picture with a palette of 256 colours, which takes about a third of the space."""
     from PIL import Image
@@ -82,10 +88,9 @@ def main(chosen: list[str]) -> None:
     """Draw all pictures, or those that were named."""
     for name in chosen or [name for names in SECTIONS.values() for name in names]:
         script = ROOT / "examples" / f"{name}.py"
-        draws = "save(" in script.read_text("utf-8") or "savefig(" in script.read_text("utf-8")
-        target = [str(picture(name))] if draws else []
+        target = [str(picture(name))] if draws(script) else []
         subprocess.run([sys.executable, str(script), *target], check=True)
-        if draws:
+        if target:
             make_small(picture(name))
 
 

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from gallery import SECTIONS, words
+from gallery import SECTIONS, draws, words
 
 DOCS = Path(__file__).parents[1]
 EXAMPLES = DOCS.parent / "examples"
@@ -73,7 +73,9 @@ class Arguments:
         self.folder = tempfile.mkdtemp(prefix="maxmargin-gallery-")
 
     def __call__(self, gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
-        """Return the arguments of a script."""
+        """Return the arguments of a script: none if it draws nothing."""
+        if not draws(Path(script_vars["src_file"])):
+            return []
         return [str(Path(self.folder) / (Path(script_vars["src_file"]).stem + ".png"))]
 
     def __repr__(self) -> str:

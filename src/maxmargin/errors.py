@@ -5,7 +5,15 @@ from difflib import get_close_matches
 
 
 class NotSeparableError(ValueError):
-    """No hyperplane separates the classes; ``witness`` proves it."""
+    """No hyperplane separates the classes; ``witness`` proves it.
+
+    Parameters
+    ----------
+    message : str
+        What was found, and the way out.
+    witness : object, default=None
+        Rows and weights that prove it.
+    """
 
     def __init__(self, message: str, witness: object = None) -> None:
         super().__init__(message)

@@ -48,31 +48,45 @@ _says_id = re.compile(
 
 
 class Labelled(NamedTuple):
-    """Labelled rows, as read from a file."""
+    """Labelled rows, as read from a file.
+
+    Attributes
+    ----------
+    X : array or sparse array of shape (n_samples, n_features)
+        float64: an array for tables, a CSR array for svmlight text. An object array, if a column
+        has words: floats with NaN for missing cells, strings with None for missing ones.
+    y : array of shape (n_samples,)
+        One label per row: integers where all are, else floats, else strings.
+    feature_names : list of str or None
+        The names of X's columns, if the file has names, or if not all of its columns are in X.
+    label_name : str or None
+        The label column's name, where there is a header.
+    format : str
+        What the file turned out to be, in words.
+    numbers : array of int64 of shape (n_samples,)
+        Where each row is in the file.
+    numbered : str
+        What ``numbers`` counts: each "line" of a text from 1, as editors do, the header included;
+        each "record" of JSON from 1; or each "row" from 0.
+    prepare : transformer or None
+        None if X can be learnt from as it is, else a scikit-learn transformer, not fitted, that
+        makes numbers of it; ``prepare.get_feature_names_out(feature_names)`` names its columns.
+    remarks : tuple of str
+        What was done to the file, in sentences.
+    layout : Layout or None
+        How the columns of the file became X, for :func:`maxmargin.data.read_rows` of later files.
+    """
 
     X: Any
-    """float64: an array for tables, a CSR array for svmlight text. An object array, if a column has
-    words: floats with NaN for missing cells, strings with None for missing ones."""
     y: Any
-    """One label per row: integers where all are, else floats, else strings."""
     feature_names: list[str] | None
-    """The names of X's columns, if the file has names, or if not all of its columns are in X."""
     label_name: str | None
-    """The label column's name, where there is a header."""
     format: str
-    """What the file turned out to be, in words."""
     numbers: Any = None
-    """int64: where each row is in the file."""
     numbered: str = "row"
-    """What ``numbers`` counts: each "line" of a text from 1, as editors do, the header included;
-    each "record" of JSON from 1; or each "row" from 0."""
     prepare: Any = None
-    """None if X can be learnt from as it is, else a scikit-learn transformer, not fitted, that
-    makes numbers of it; ``prepare.get_feature_names_out(feature_names)`` names its columns."""
     remarks: tuple[str, ...] = ()
-    """What was done to the file, in sentences."""
     layout: Layout | None = None
-    """How the columns of the file became X, for :func:`read_rows` of later files."""
 
 
 def prepare_table(table: Table, task: str | None = None) -> Labelled:

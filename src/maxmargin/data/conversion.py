@@ -73,11 +73,20 @@ _code_with_zeros = re.compile(r"\s*[+-]?0[0-9]").match
 
 
 class Converted(NamedTuple):
-    """What was converted."""
+    """What was converted.
+
+    Attributes
+    ----------
+    rows : int
+        The number of rows.
+    columns : int
+        The number of columns, with that of the label.
+    source_format, target_format : str
+        What the two files are, in words.
+    """
 
     rows: int
     columns: int
-    """With the label."""
     source_format: str
     target_format: str
 

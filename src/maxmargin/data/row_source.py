@@ -40,11 +40,21 @@ Found = TypeVar("Found")
 
 
 class Part(NamedTuple):
-    """Rows of a part."""
+    """Rows of a part.
 
-    X: Any  # C-ordered float32 or float64 array, or CSR
-    y: Any  # labels or targets; None if the source has none
-    weight: Any  # float64; None if the source has none
+    Attributes
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+        The rows, in C order, as float32 or float64.
+    y : array of shape (n_rows,), or None
+        Labels or targets; None if the source has none.
+    weight : array of float64 of shape (n_rows,), or None
+        Sample weights; None if the source has none.
+    """
+
+    X: Any
+    y: Any
+    weight: Any
 
 
 class FileStamp(NamedTuple):
@@ -82,16 +92,24 @@ class FileStamp(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockOptions:
-    """How rows of a source are worked on."""
+    """How rows of a source are worked on.
+
+    Attributes
+    ----------
+    memory : int or None
+        Bytes that rows and what belongs to them may take; None: as much as there is.
+    checkpoint : Path or None
+        A folder to which a fit is saved and from which it goes on.
+    client : distributed.Client, str or None
+        A client of a Dask cluster, or the address of its scheduler.
+    every : int
+        Iterations between two checkpoints.
+    """
 
     memory: int | None = None
-    """Bytes that rows and what belongs to them may take; None: as much as there is."""
     checkpoint: Path | None = None
-    """A folder to which a fit is saved and from which it goes on."""
     client: Any = None
-    """A ``distributed.Client``, or the address of a scheduler."""
     every: int = 5
-    """Iterations between two checkpoints."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "memory", parse_memory(self.memory))

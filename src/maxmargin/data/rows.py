@@ -53,16 +53,24 @@ _NOT_SVMLIGHT = {*TABLE_ENDINGS, *JSON_ENDINGS, *ARROW_ENDINGS, ".arff"}
 
 
 class RowBlock(NamedTuple):
-    """Some rows of a file."""
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    X : array or sparse array of shape (n_rows, n_features)
+        As ``Labelled.X``: float64, CSR for svmlight text, objects if a column has words.
+    y : array of shape (n_rows,), or None
+        The labels; None if the file has none, or if they are not asked for.
+    numbers : array of int64 of shape (n_rows,)
+        Where the rows are in the file, counted as in ``Labelled.numbers``.
+    remarks : tuple of str
+        What is worth knowing about the file, in sentences; each is said once.
+    """
 
     X: Any
-    """As ``Labelled.X``: float64, CSR for svmlight text, objects if a column has words."""
     y: Any
-    """The labels; None if the file has none, or if they are not asked for."""
     numbers: Any
-    """int64: where the rows are in the file, counted as in ``Labelled.numbers``."""
     remarks: tuple[str, ...] = ()
-    """What is worth knowing about the file, in sentences; each is said once."""
 
 
 def read_rows(

@@ -42,17 +42,25 @@ _PAIRS_WRITTEN = 1 << 16  # at a time
 
 
 class Svmlight(NamedTuple):
-    """Rows read from svmlight text."""
+    """Rows read from svmlight text.
+
+    Attributes
+    ----------
+    X : CSR array of shape (n_samples, n_features)
+        The rows; zeros that the text has are stored.
+    y : array of shape (n_samples,)
+        A label per row: int64 if all labels are whole numbers, else float64.
+    query_id : array of int64 of shape (n_samples,), or None
+        The number after ``qid:`` of each row; None if these were not asked for.
+    numbers : array of int64 of shape (n_samples,)
+        The line of each row, counted from 1, blank lines and comments included; of a range of
+        bytes, counted from the first line that begins in it.
+    """
 
     X: Any
-    """A CSR array; zeros that the text has are stored."""
     y: Any
-    """A label per row: int64 if all labels are whole numbers, else float64."""
     query_id: Any
-    """int64: the number after ``qid:`` of each row; or None if these were not asked for."""
     numbers: Any
-    """int64: the line of each row, counted from 1, blank lines and comments included; of a range
-    of bytes, counted from the first line that begins in it."""
 
 
 def read_svmlight(

@@ -114,10 +114,16 @@ class Diagnosis:
         trees as a yardstick from outside.
     scoring : str
         "accuracy" or "balanced_accuracy": by which models were compared.
-    n_rows, n_features, classes
-        Of the data.
-    random_state, seconds
-        The seed, and how long it took.
+    n_rows, n_features : int
+        The shape of the data.
+    classes : tuple
+        The labels.
+    random_state : int, RandomState instance or None
+        The seed.
+    seconds : float
+        How long it took.
+    candidate, outside : Candidate
+        The recommended learner, and the best one from outside this library, or None.
     """
 
     verdict: str

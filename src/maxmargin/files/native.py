@@ -51,7 +51,17 @@ _WAYS_OUT = {
 
 
 class Described(NamedTuple):
-    """A model, how its data files are laid out (or None), and what the file says about itself."""
+    """A model, how its data files are laid out, and what the file says about itself.
+
+    Attributes
+    ----------
+    model : estimator
+        The model.
+    layout : Layout or None
+        How data files are read for it, if the model file says so.
+    header : dict
+        What the file says about itself.
+    """
 
     model: Any
     layout: Any

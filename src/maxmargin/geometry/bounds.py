@@ -37,6 +37,16 @@ _ROUNDED_UP = 1.0 + 1e-12
 def radius(X: Any) -> float:
     """Return max ‖x‖, the radius of the smallest ball around 0 that holds the rows.
 
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The rows.
+
+    Returns
+    -------
+    float
+        The radius.
+
     Examples
     --------
     >>> radius([[3, 4], [1, 0]])
@@ -47,6 +57,18 @@ def radius(X: Any) -> float:
 
 def kernel_radius(kernel: KernelLike, X: Any) -> float:
     """Return max ‖φ(x)‖ = √(max K(x, x)), the radius in a kernel's feature space.
+
+    Parameters
+    ----------
+    kernel : Kernel, or object with a method ``gram``
+        The kernel.
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+
+    Returns
+    -------
+    float
+        The radius.
 
     Examples
     --------

@@ -25,7 +25,15 @@ from maxmargin.kernels import Kernel, as_kernel
 
 
 class ClassMargins(NamedTuple):
-    """The smallest absolute distance to a plane in each class."""
+    """The smallest absolute distance to a plane in each class.
+
+    Attributes
+    ----------
+    negative : float
+        The distance of the nearest row of the first class.
+    positive : float
+        The distance of the nearest row of the second class.
+    """
 
     negative: float
     positive: float

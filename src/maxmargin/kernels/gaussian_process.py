@@ -81,6 +81,16 @@ def from_sklearn(gp_kernel: Any) -> Kernel:
     counterparts; any other kernel is wrapped in ``FromSklearn``. WhiteKernel is refused: it adds
     noise to the diagonal of a training matrix, and is not a function of two points.
 
+    Parameters
+    ----------
+    gp_kernel : sklearn.gaussian_process.kernels.Kernel
+        A kernel of scikit-learn's Gaussian processes.
+
+    Returns
+    -------
+    Kernel
+        A kernel with the same values.
+
     Examples
     --------
     >>> from sklearn.gaussian_process import kernels as gp
@@ -168,6 +178,16 @@ def to_sklearn(kernel: Kernel) -> Any:
     Gaussian, constant, linear and other pairwise kernels and their compositions, also on some of
     the columns, get hyperparameters that scikit-learn's optimiser can reach; any other kernel is
     wrapped as it is, with none.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Any kernel of ``mm.kernels``.
+
+    Returns
+    -------
+    sklearn.gaussian_process.kernels.Kernel
+        A kernel for scikit-learn's Gaussian processes.
 
     Examples
     --------

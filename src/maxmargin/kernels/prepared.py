@@ -286,8 +286,15 @@ class PreparedRows:
     """Rows as one kernel needs them; made by ``kernel.prepare(X)``, used by ``kernel.block``.
 
     ``len(prepared)`` is the number of rows. ``prepared[index]``, for a slice, an array of row
-    numbers or a boolean mask, is the same for these rows; slices share memory. Each part has one
-    entry per row: an array of norms, rows, objects, other PreparedRows.
+    numbers or a boolean mask, is the same for these rows; slices share memory.
+
+    Parameters
+    ----------
+    source : Source
+        The rows as they were given to ``kernel.prepare``.
+    *parts : array or PreparedRows
+        What the kernel needs of them. Each part has one entry per row: an array of norms, rows,
+        objects, other PreparedRows.
     """
 
     wide = False  # whether a tile may be as wide as there are rows: it keeps to the caches itself

@@ -103,7 +103,17 @@ class Model(NamedParameters, BaseEstimator):
 
 
 class Cuts(NamedTuple):
-    """Outputs with their losses and ψ-differences to the true ones, as sparse rows."""
+    """Outputs with their losses and ψ-differences to the true ones, as sparse rows.
+
+    Attributes
+    ----------
+    outputs : list
+        The outputs.
+    loss : array of shape (n_outputs,)
+        The loss of each output.
+    indptr, indices, values : array
+        The differences ψ(x, y) − ψ(x, output), as the arrays of a CSR matrix.
+    """
 
     outputs: list[Any]
     loss: Floats
