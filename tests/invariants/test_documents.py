@@ -1,38 +1,133 @@
-"""What the documents show is what happens."""
+"""What the documents show is what happens.
+
+The ``python`` blocks of a page run in order, in one namespace and in a folder of their own. A
+``text`` block after the word "prints" is what the block before it prints.
+"""
 
 import contextlib
 import io
 import re
 import runpy
 import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+GENERATED = {DOCS / "_build", DOCS / "gallery", DOCS / "reference" / "generated"}
+SECTIONS: dict[str, list[str]] = runpy.run_path(str(ROOT / "tools" / "gallery.py"))["SECTIONS"]
+DOCUMENTS = sorted(ROOT.glob("*.md")) + sorted(
+    page for page in DOCS.rglob("*.md") if GENERATED.isdisjoint(page.parents)
+)
+LANGUAGES = ("python", "{code-cell} ipython3", "{code-cell} python", "{code-cell}")
 
 
-def test_the_readme_example_prints_what_it_says() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    match = re.search(r"```python\n(.*?)```\n\nprints\n\n```text\n(.*?)```", readme, re.DOTALL)
-    assert match is not None
-    code, expected = match.groups()
-    assert len([line for line in code.splitlines() if line.strip()]) <= 10
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})
-    assert printed.getvalue() == expected
+class Block(NamedTuple):
+    """A block of code on a page."""
+
+    line: int
+    language: str
+    text: str
+    introduction: str  # the line of text before it
 
 
-def test_links_in_documents_lead_somewhere() -> None:
-    for document in ROOT.glob("*.md"):
-        for target in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
-            assert "://" in target or (ROOT / target).exists(), (document.name, target)
+def blocks(page: Path) -> Iterator[Block]:
+    """Yield the blocks of a page between fences; a longer fence holds shorter ones."""
+    fence, above, begin, held = "", "", 0, list[str]()
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        bare = line.strip()
+        opening = re.match(r"(`{3,})([^`]*)$", bare)
+        if not fence and opening:
+            fence, language = opening.groups()
+            begin, held = number, []
+        elif fence and bare.startswith(fence) and not bare.strip("`"):
+            yield Block(begin, language.strip(), textwrap.dedent("\n".join(held)) + "\n", above)
+            fence = above = ""
+        elif fence:
+            held.append(line)
+        elif bare:
+            above = bare
+
+
+def runs(page: Path) -> list[tuple[Block, str | None]]:
+    """Return the blocks that run, each with what it should print, if the page says so."""
+    found = list(blocks(page))
+    return [
+        (block, next((b.text for b in found[k + 1 : k + 2] if _shows_output(b)), None))
+        for k, block in enumerate(found)
+        if block.language in LANGUAGES
+    ]
+
+
+def _shows_output(block: Block) -> bool:
+    return block.language == "text" and re.search(r"\bprints:?$", block.introduction) is not None
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [page for page in DOCUMENTS if runs(page)], ids=name)
+def test_code_does_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block, expected in runs(page):
+        printed = io.StringIO()
+        # A cell of a notebook may begin with options.
+        text = re.sub(r"\A(?::[\w-]+:.*\n)+|\A---\n.*?\n---\n", "", block.text, flags=re.DOTALL)
+        code = compile("\n" * block.line + text, name(page), "exec")
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(code, namespace)
+        except ModuleNotFoundError as missing:
+            if str(missing.name).startswith("maxmargin"):
+                raise
+            pytest.skip(f"{name(page)}, line {block.line}: {missing.name} is not installed")
+        if expected is not None:
+            assert printed.getvalue() == expected, f"{name(page)}, line {block.line}"
+
+
+def test_ten_lines_are_ten() -> None:
+    first = next(block for block, _ in runs(ROOT / "README.md"))
+    assert len([line for line in first.text.splitlines() if line.strip()]) <= 10
+
+
+def links(page: Path) -> Iterator[str]:
+    """Yield the targets of links and images on a page that lead to files."""
+    text = page.read_text(encoding="utf-8")
+    for block in blocks(page):
+        text = text.replace(block.text.rstrip("\n"), "")
+    text = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", text)
+    for target in re.findall(r"\]\(<?([^)\s>]+)", text) + re.findall(r'src="([^"]+)"', text):
+        path = unquote(target.partition("#")[0])
+        if path and not re.match(r"[a-z]+:", target):
+            yield path
+
+
+def exists(page: Path, target: str) -> bool:
+    """Return whether a link leads to a file, or to a page that is made when the site is built."""
+    path = (page.parent / target).resolve()
+    if DOCS / "gallery" in path.parents:
+        return path.stem in {"index", *(name for names in SECTIONS.values() for name in names)}
+    if DOCS / "reference" / "generated" in path.parents:
+        return True  # the build of the site checks them
+    return path.exists() or any(path.with_name(path.name + end).exists() for end in (".md", ".rst"))
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    assert [target for target in links(page) if not exists(page, target)] == []
 
 
 def test_the_gallery_shows_every_example() -> None:
-    gallery = runpy.run_path(str(ROOT / "tools" / "gallery.py"))
-    shown = [name for names in gallery["SECTIONS"].values() for name in names]
+    shown = [name for names in SECTIONS.values() for name in names]
     assert sorted(shown) == sorted(script.stem for script in (ROOT / "examples").glob("*.py"))
 
 
