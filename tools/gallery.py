@@ -15,10 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SECTIONS = {
     "The perceptron": [
+        "half_spaces",
+        "step_neuron",
         "and_neuron",
+        "bias_as_a_feature",
         "one_update",
+        "perceptron_film",
         "perceptron_two_gaussians",
         "perceptron_criterion",
+        "criterion_surface",
         "perceptron_rates_and_overlap",
         "the_mistake_bound",
         "late_mistake",
@@ -28,11 +33,16 @@ SECTIONS = {
         "many_separators",
         "margins",
         "central_plane",
+        "separability_witnesses",
+        "margin_and_test_error",
+        "version_space_circle",
         "version_space",
         "vote_of_all_separators",
+        "average_beside_line",
         "support_vector_kinds",
         "large_and_small_C",
         "C_path",
+        "C_and_test_error",
         "hinge_family",
         "the_logistic_limit",
         "svm_ridge_logistic",
@@ -42,6 +52,7 @@ SECTIONS = {
         "circle_lift",
         "gaussian_lift",
         "bumps_and_rbf",
+        "bumps_become_a_machine",
         "rbf_boundary",
         "gram_matrix",
         "kernel_pca_two_classes",
@@ -49,8 +60,9 @@ SECTIONS = {
         "svm_beside_gp",
         "millions_of_rows",
     ],
+    "Beyond two classes": ["multiclass_regions", "svr_tube", "one_class"],
     "Structure": ["reading_numbers"],
-    "Choosing": ["ladder_of_separability", "search_map"],
+    "Choosing": ["ladder_of_separability", "overlap_and_neighbours", "search_map"],
 }
 
 
