@@ -3,12 +3,12 @@
     python examples/margin_and_test_error.py [PICTURE.png]
 
 Left: six rows of each of two Gaussian classes, and 400 lines drawn at random from all lines that
-separate them, each with its error on new rows. A line with a small margin may be good or bad. A
-line with a large margin cannot be very bad, because it passes far from all the rows. Right: the
-same over 25 training sets of each size. Markers are means, and bars reach from the 10th to the 90th
-percentile. The line of largest margin errs less than a random separator on average, and so does the
-Bayes point, the mean of all separators. Random lines have w and b drawn from a standard normal
-distribution. The errors are exact, because the distribution of the classes is known.
+separate them, each with its error on new rows. A line with a small margin may be good or bad. The
+lines with a large margin are all good, because they stay away from the rows on both sides. Right:
+the same over 25 training sets of each size. Markers are means, and bars reach from the 10th to the
+90th percentile. The line of largest margin errs less than a random separator on average, and so
+does the Bayes point, the mean of all separators. Random lines have w and b drawn from a standard
+normal distribution. The errors are exact, because the distribution of the classes is known.
 
 This is a statement about averages. In a single training set a lucky line may beat both, and here it
 is easy to be good: the classes are round and of equal size.

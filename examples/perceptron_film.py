@@ -2,11 +2,11 @@
 
     python examples/perceptron_film.py [PICTURE.png]
 
-Each picture shows the line after an update, and the misclassified row that caused it, ringed. The
-update turns and shifts the line towards the row, often enough to put it on its right side, and may
-lose others: the number of wrong rows goes up and down, yet the run ends, because the classes are
-separable. Beside the pictures the example writes a film of all updates, an animated GIF. A name
-that ends in .html instead gives a page with a slider that needs no other files.
+Each picture shows the line after an update, and the misclassified row that caused it, ringed. An
+update turns and shifts the line towards the right side of that row, though not always far enough,
+and it may lose other rows: the number of wrong rows can go up. The run ends all the same, because
+the classes are separable. The example also writes a film with every update, an animated GIF. If you
+give animate() a path that ends in .html, you get a page with a slider that needs no other files.
 
 To try: another order of the rows (random_state), or a larger η (eta), with which fewer but larger
 steps are made.
