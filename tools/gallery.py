@@ -60,7 +60,12 @@ SECTIONS = {
         "svm_beside_gp",
         "millions_of_rows",
     ],
-    "Beyond two classes": ["multiclass_regions", "svr_tube", "one_class"],
+    "Beyond two classes": [
+        "multiclass_regions",
+        "svr_tube",
+        "one_class",
+        "scores_and_probabilities",
+    ],
     "Structure": ["reading_numbers"],
     "Choosing": ["ladder_of_separability", "overlap_and_neighbours", "search_map"],
 }
