@@ -55,6 +55,7 @@ nb_execution_mode = "off" if QUICK else "cache"
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+suppress_warnings = ["myst-nb.lexer"] if QUICK else []  # the language is known from running
 
 # Reference: a page for each public name.
 autosummary_generate = True

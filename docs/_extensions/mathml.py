@@ -1,6 +1,7 @@
 """Formulas as MathML, which browsers show by themselves: no script, no font, no network."""
 
 import re
+from html import escape
 from typing import Any
 
 from docutils import nodes
@@ -9,17 +10,45 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+# Delimiters that latex2mathml knows, but not after \big and its sisters.
+DELIMITERS = {
+    r"\langle": "⟨",
+    r"\rangle": "⟩",
+    r"\lVert": "‖",
+    r"\rVert": "‖",
+    r"\|": "‖",
+    r"\lvert": "|",
+    r"\rvert": "|",
+}
+BIG = re.compile(
+    r"(\\(?:big|Big|bigg|Bigg)[lrm]?)\s*(\\(?:[lr](?:angle|Vert|vert)(?![A-Za-z])|\|))"
+)
+STYLES = {  # browsers know no mathvariant but "normal"
+    "bold": "font-weight: bold",
+    "monospace": "font-family: monospace",
+}
+
+
+def prepared(source: str) -> str:
+    """Return a formula in the words that latex2mathml knows."""
+    source = re.sub(r"\\(begin|end)\{(?:aligned|align\*?)\}", r"\\\1{split}", source)
+    source = re.sub(r"\\operatorname\*", r"\\operatorname", source)
+    return BIG.sub(lambda match: match[1] + DELIMITERS[match[2]], source)
+
 
 def mathml(node: nodes.Element, display: str) -> str:
     """Return a formula as MathML; what cannot be converted is a warning, and so fails the build."""
     source = node.astext()
     try:
-        made = convert(source, display=display)
+        made = convert(prepared(source), display=display)
     except Exception as error:
         logger.warning("formula %r: %r", source, error, location=node)
-        return f"<code>{nodes.unescape(source)}</code>"
-    if left := re.findall(r"\\[A-Za-z]+", re.sub(r'="[^"]*"', "", made)):
+        return f"<code>{escape(source)}</code>"
+    made = made.replace(r"\_", "_")
+    if left := re.findall(r"\\[A-Za-z]+|\\\W|>&<", re.sub(r'="[^"]*"', "", made)):
         logger.warning("formula %r: unknown %s", source, ", ".join(left), location=node)
+    for variant, style in STYLES.items():
+        made = made.replace(f'mathvariant="{variant}"', f'style="{style}"')
     return made
 
 

@@ -14,6 +14,8 @@ from docutils import nodes
 # Of the methods that come from scikit-learn, those that people call by hand.
 BORROWED = {"fit_predict", "fit_transform", "get_params", "score", "set_params"}
 SPECIAL = {"__call__"}
+# What rooms of the library ask an estimator for, and nobody else.
+INTERNAL = {"adopt", "check_parameters", "formulate", "solution"}
 
 
 def find(fullname: str) -> Any:
@@ -47,21 +49,26 @@ def members(fullname: str, kind: str) -> list[str]:
     chosen = []
     for name, member in inspect.getmembers_static(cls):
         home = next(c for c in cls.__mro__ if name in vars(c))
-        if name.startswith("_") and not (
-            name in SPECIAL and home.__module__.startswith("maxmargin")
+        if not _is_shown(cls, home, name) or type(member).__name__ == "RequestMethod":
+            continue  # a RequestMethod sets the routing of metadata: set_fit_request, …
+        if isinstance(member, property) or type(member).__name__ == "cached_property":
+            said = inspect.getdoc(member) or ""  # some properties stand for settings of a class
+            if kind == "properties" and said and not said.startswith("Not there"):
+                chosen.append(name)
+        elif (
+            kind == "methods" and callable(getattr(cls, name, None)) and not inspect.isclass(member)
         ):
-            continue
-        if not (home.__module__.startswith("maxmargin") or name in BORROWED):
-            continue
-        if type(member).__name__ == "RequestMethod":  # metadata routing: set_fit_request, …
-            continue
-        inner = getattr(member, "__func__", member)
-        is_property = isinstance(member, property) or type(member).__name__ == "cached_property"
-        is_method = inspect.isfunction(inner) or callable(getattr(cls, name, None))
-        is_method = is_method and not inspect.isclass(inner) and not is_property
-        if is_property if kind == "properties" else is_method:
             chosen.append(name)
     return chosen
+
+
+def _is_shown(cls: type, home: type, name: str) -> bool:
+    ours = home.__module__.startswith("maxmargin")
+    if name.startswith("_"):
+        return ours and name in SPECIAL
+    if name in INTERNAL and hasattr(cls, "fit"):
+        return False
+    return ours or name in BORROWED
 
 
 def other_name(app: Any, env: Any, node: Any, contnode: nodes.Node) -> nodes.Node | None:

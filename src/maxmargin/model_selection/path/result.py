@@ -58,6 +58,8 @@ class RegularizationPath:
         Why the exact path ends there, or why there is none.
     tol : float
         Relative duality gap that was asked for.
+    estimator : estimator
+        The machine whose path this is, as it was given.
 
     Examples
     --------
