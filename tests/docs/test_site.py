@@ -1,7 +1,7 @@
 """The built site in a real browser: quiet, complete without a network, readable by everybody.
 
-``./docs/build`` makes the site. Accessibility is judged by axe-core: MAXMARGIN_AXE is the path of its
-``axe.min.js`` (``npm install axe-core`` has it in ``node_modules/axe-core``).
+``./docs/build`` makes the site. Accessibility is judged by axe-core: MAXMARGIN_AXE is the path of
+its ``axe.min.js`` (``npm install axe-core`` has it in ``node_modules/axe-core``).
 """
 
 import os
