@@ -2,11 +2,14 @@
 
     python examples/perceptron_criterion.py [PICTURE.png]
 
-E(w) = −Σ y w·x over the mistakes, here without an intercept so that w is a point of the plane. E is
-convex and piecewise linear, a cone with its tip at 0, and 0 in the whole wedge of weights that have
-every row right. Left: each update is a step down the gradient of one mistake's share of E; most
-lead down, some up, and on separable classes they end in the wedge. Right: after each epoch E is 0
-for good where the classes can be separated; where they overlap it never is.
+E(w) = −Σ y w·x over the mistakes. Here there is no intercept, so that w is a point of the plane. E
+is convex and piecewise linear, a cone with its tip at 0. It is 0 in the wedge of all weights that
+have every row right. Left: each update is a step down the gradient of one mistake's share of E.
+Most updates lead down and some lead up, but on separable classes they end in the wedge. Right: E
+after each epoch. If the classes can be separated, it becomes 0 and stays 0; if they overlap, it
+never does.
+
+To try: a smaller η (eta). The steps are shorter, and more of them lead down.
 """
 
 import sys
@@ -50,12 +53,15 @@ def draw_landscape(ax: Any) -> None:
     levels = np.arange(10, np.max(E), 10)
     contours = ax.contour(side, side, E, levels, colors=[foreground(ax)], linewidths=0.6, alpha=0.6)
     ax.clabel(contours, levels[1::2], fontsize=7, fmt="E = %d")
-    ax.contour(side, side, np.array(E) > 0, [0.5], colors=[GREEN], linestyles="--")
-    ax.plot([], [], color=GREEN, linestyle="--", label="E = 0 inside")
+    angles = np.linspace(-np.pi, np.pi, 7201)
+    units = np.column_stack([np.cos(angles), np.sin(angles)])
+    wedge = units[(y[:, np.newaxis] * (X @ units.T) > 0).all(axis=0)]
+    corners = np.vstack([[0, 0], 9 * wedge[[0, -1]]])
+    ax.fill(*corners.T, color=GREEN, alpha=0.25, linewidth=0, label="E = 0: all rows right")
     ax.plot(*path.T, color=BLUE, marker="o", markersize=3.5, linewidth=1, label="updates of w")
     ax.plot(*path[-1], color=ORANGE, marker="*", markersize=13, linestyle="", label="the last w")
     ax.set(xlabel="w₁", ylabel="w₂", title="Down the cone, one mistake at a time")
-    ax.set_aspect("equal")
+    ax.set(xlim=side[[0, -1]], ylim=side[[0, -1]], aspect="equal")
     legend_below(ax, 2)
     values = [perceptron_criterion(Hyperplane(w), X, y) for w in path]
     up = int(np.sum(np.diff(values) > 0))

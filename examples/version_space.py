@@ -2,11 +2,15 @@
 
     python examples/version_space.py [PICTURE.png]
 
-A line w·x + b = 0 is a point (w₁, w₂, b) of the sphere, if scaled to length 1. Each row puts a wall
-through the sphere, and the lines that are right about all rows are the patch between the walls: the
-version space. A perceptron stops somewhere in it. With rows of length 1, the line of largest margin
-is the centre of the largest ball that fits in; with longer rows some walls would count as nearer.
-The Bayes point is the mean of the whole patch: where that is long, the ball sees only a part of it.
+A line w·x + b = 0 is a point (w₁, w₂, b) of a sphere, if it is scaled to length 1. Each row puts a
+wall through the sphere: on one side of it are the lines that are right about the row. The lines
+that are right about all rows are the patch between the walls, the version space. A perceptron stops
+somewhere in it. The cross is the centre of the largest ball that fits between the walls. It is the
+separator of largest margin if all rows (x, 1) are scaled to length 1 and the bias counts as a
+weight like the others. The star is the Bayes point, the mean of the whole patch. Where the patch is
+long, the ball fills only a part of it, and the two differ.
+
+To try: leave out a row. If its wall borders the patch, the patch grows; otherwise it stays.
 """
 
 import sys

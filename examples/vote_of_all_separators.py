@@ -2,10 +2,13 @@
 
     python examples/vote_of_all_separators.py [PICTURE.png]
 
-Four points and three. The line of largest margin is one of infinitely many lines that separate
-them. If all of them vote, each point of the plane has a probability: between the classes near the
-points it changes at once, and far away, where no point says how the line goes on, it stays open.
-The curve on which the vote is even, P = ½, is not a line, although every voter is.
+Four points of one class and three of the other. The line of largest margin is one of infinitely
+many lines that separate them. If all these lines vote, each point of the plane gets a probability.
+Near the points it changes quickly from one class to the other. Far away, where no point says how
+the line goes on, it stays close to ½ over a wide region. The curve on which the vote is even, P =
+½, is not a line, although every voter is one.
+
+To try: add a point far out. All voters are right about it, so the vote around it becomes clear.
 """
 
 import sys
