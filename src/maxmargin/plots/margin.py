@@ -566,9 +566,9 @@ def _draw_slack(ax: Any, points: Floats, ends: Floats) -> Any:
     segments = LineCollection(
         np.stack([points, ends], axis=1).tolist(),
         colors=foreground(ax),
-        linewidths=0.8,
+        linewidths=1.1,
         linestyles=":",
-        alpha=0.8,
+        alpha=0.9,
         zorder=1.5,
         rasterized=len(points) > RASTER_FROM,
         label="slack, ξ/‖w‖ long",

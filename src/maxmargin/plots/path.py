@@ -53,7 +53,7 @@ class PathDisplay(style.Display):
     >>> X, y = mm.datasets.gaussians(60, random_state=0)
     >>> display = mm.plots.PathDisplay.from_path(mm.regularization_path(X, y))
     >>> [panel.get_ylabel() for panel in display.ax_.flat]
-    ['margin 1/‖w‖', 'rows', 'support vectors']
+    ['margin 1/‖w‖', 'Σξ, mistakes', 'support vectors']
     """
 
     Cs: Any
@@ -159,8 +159,8 @@ class PathDisplay(style.Display):
         }
         self.end_lines_ = {}
         for end, C, dashes, label in (
-            ("small", self.small_C, ":", "before: α ∝ C"),
-            ("hard", self.hard_C, "--", "after: hard margin"),
+            ("small", self.small_C, ":", "left: α ∝ C"),
+            ("hard", self.hard_C, "--", "right: hard margin"),
         ):
             if C is not None and np.isfinite(C):
                 line = {"color": style.foreground(top), "linestyle": dashes, "linewidth": 1.0}
@@ -169,20 +169,29 @@ class PathDisplay(style.Display):
         self._dress(top, middle, bottom)
 
     def _dress(self, top: Any, middle: Any, bottom: Any) -> None:
+        from matplotlib.ticker import StrMethodFormatter
+
         low, high = np.min(self.margins), np.max(self.margins)
         if 0 < 10 * low < high < np.inf:
             top.set_yscale("log")
-        # A few mistakes must be visible beside the slack of all rows.
-        middle.set_yscale("symlog", linthresh=1.0)
-        middle.set_ylim(-0.3, 2.0 * max(1.0, *np.ravel(self.slack_sums), *self.training_errors))
-        most = max(1.0, *(np.max(counts) for counts in self.support_counts.values()))
-        bottom.set_ylim(-0.05 * most, 1.05 * most)
+            top.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            top.minorticks_off()
+        _count_to(middle, max(1.0, *np.ravel(self.slack_sums), *self.training_errors))
+        _count_to(bottom, max(1.0, *(np.max(counts) for counts in self.support_counts.values())))
         top.set_ylabel("margin 1/‖w‖")
         top.set_title("The larger C, the narrower the margin", pad=20 if self.end_lines_ else 6)
-        middle.set(ylabel="rows")
+        middle.set(ylabel=f"{text(self.slack_name, 16)}, {text(self.errors_name, 16)}")
         bottom.set(ylabel="support vectors", xlabel="cost of slack C")
         above = {"loc": "lower left", "bbox_to_anchor": (0.0, 0.98), "frameon": False}
         for ax in (top, middle, bottom):
             ax.set_xscale("log")
             if ax.get_legend_handles_labels()[0]:
                 style.legend_that_fits(ax, 3, borderpad=0.2, columnspacing=1.2, **above)
+
+
+def _count_to(ax: Any, most: float) -> None:
+    """Scale an axis of counts: from 1 on logarithmic, so that a few are visible beside many."""
+    ax.set_yscale("symlog", linthresh=1.0)
+    ax.set_ylim(-0.3, 2.0 * most)
+    ticks = [0.0, *10.0 ** np.arange(1 + np.floor(np.log10(2.0 * most)))]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])

@@ -20,6 +20,7 @@ from maxmargin.plots.style import GREEN, foreground
 
 _OLD: dict[str, Any] = {"linestyle": "--", "alpha": 0.5}
 _NEW: dict[str, Any] = {"linestyle": "-"}
+_SHADE = 0.12  # opacity of the positive side
 _KINDS = ("negative example", "positive example")
 
 
@@ -171,10 +172,11 @@ class UpdateDisplay(style.Display):
         ).plot(ax)
 
     def _axes(self, ax: Any) -> Any:
-        return style.panels(ax, 1, len(self.X), (3.1 * len(self.X) + 0.4, 4.6))
+        return style.panels(ax, 1, len(self.X), (3.4 * len(self.X) + 0.4, 4.6))
 
     def _draw(self, axes: Any) -> None:
         from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
 
         self.arrows_: list[dict[str, Any]] = []
         self.lines_: list[dict[str, Any]] = []
@@ -188,6 +190,7 @@ class UpdateDisplay(style.Display):
             Line2D([], [], color=GREEN, linewidth=3, label="ηyx, the step"),
             Line2D([], [], color=black, linewidth=1.2, label="line before", **_OLD),
             Line2D([], [], color=black, linewidth=1.2, label="line after", **_NEW),
+            Patch(color=style.colour(1), alpha=_SHADE, linewidth=0, label="positive side after"),
         ]
         examples = {point.get_label(): point for point in self.points_}
         style.legend_under(axes, [*shared, *examples.values()])
@@ -198,6 +201,7 @@ class UpdateDisplay(style.Display):
         before = Hyperplane(self.w[k], self.b[k])
         after = Hyperplane(self.w_new[k], self.b_new[k])
         line = {"color": black, "linewidth": 1.2}
+        _shade_positive_side(ax, after, seen)
         lines = {
             "old": planar.draw_line(ax, before, seen, **line, **_OLD),
             "new": planar.draw_line(ax, after, seen, **line, **_NEW),
@@ -206,28 +210,30 @@ class UpdateDisplay(style.Display):
         arrow = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.012, "zorder": 3}
         arrows = {
             "old": ax.quiver(0, 0, *before.w, color=black, alpha=_OLD["alpha"], **arrow),
-            "step": ax.quiver(0, 0, *self.steps[k] * self.X[k], color=GREEN, **arrow),
+            "step": ax.quiver(*before.w, *self.steps[k] * self.X[k], color=GREEN, **arrow),
             "new": ax.quiver(0, 0, *after.w, color=black, **arrow),
         }
         self.arrows_.append(arrows)
-        # From the tip of the old w to that of the new one: the step again, head to tail.
-        ax.plot(*np.stack([before.w, after.w]).T, color=GREEN, linewidth=1, linestyle=":")
+        ax.plot(*np.stack([np.zeros(2), self.X[k]]).T, color=style.GREY, linewidth=1, linestyle=":")
         _draw_angle(ax, before.w, self.X[k], 0.10 * side, color=black, **_OLD)
         _draw_angle(ax, after.w, self.X[k], 0.07 * side, color=black, **_NEW)
         positive = int(self.steps[k] > 0)
         dot = {"s": 45, "c": style.colour(positive), "marker": style.mark(positive), "zorder": 4}
         self.points_.append(ax.scatter(*self.X[k], label=_KINDS[positive], **dot))
+        for name, tip in (("w", before.w), ("new w", after.w), ("x", self.X[k])):
+            _name_tip(ax, name, tip)
         planar.show_window(ax, seen)
         style.label_axes(ax, self.feature_names)
         ax.set_title(self._title(k), fontsize=9)
 
     def _window(self, k: int) -> Window:
-        step = self.steps[k] * self.X[k]
-        ends = np.stack([np.zeros(2), self.w[k], step, self.w_new[k], self.X[k]])
-        # Always a square, so that panels can be compared with each other.
-        seen = planar.window(ends, share=0.12)
-        half = 0.5 * (seen.high - seen.low).max()
-        centre = 0.5 * (seen.low + seen.high)
+        """Return squares of one size, so that panels can be compared with each other."""
+        around = [
+            planar.window(np.stack([np.zeros(2), w, new, x]), share=0.16)
+            for w, new, x in zip(self.w, self.w_new, self.X, strict=True)
+        ]
+        half = 0.5 * max((each.high - each.low).max() for each in around)
+        centre = 0.5 * (around[k].low + around[k].high)
         return Window(centre - half, centre + half, equal=True)
 
     def _title(self, k: int) -> str:
@@ -245,6 +251,23 @@ def _angle(w: Floats, x: Floats) -> str:
     if lengths == 0:
         return "none"
     return f"{np.degrees(np.arccos(np.clip(w @ x / lengths, -1.0, 1.0))):.0f}°"
+
+
+def _shade_positive_side(ax: Any, plane: Hyperplane, seen: Window) -> None:
+    """Fill the side of a line where f > 0; without a line there is none."""
+    if plane.norm > 0:
+        far = float(np.linalg.norm(seen.high - seen.low))
+        middle = Hyperplane(plane.normal, plane.b / plane.norm - far)
+        filled = {"color": style.colour(1), "alpha": _SHADE, "zorder": 0.5}
+        planar.draw_band(ax, middle, far, seen, **filled)
+
+
+def _name_tip(ax: Any, name: str, tip: Floats) -> None:
+    """Write a name beyond the tip of a vector from the origin; a zero vector has none."""
+    if tip.any():
+        away = 10.0 * tip / np.linalg.norm(tip)
+        place = {"textcoords": "offset points", "ha": "center", "va": "center", "zorder": 5}
+        ax.annotate(name, tip, away, fontsize=9, **place)
 
 
 def _draw_angle(ax: Any, w: Floats, x: Floats, radius: float, **options: Any) -> None:
