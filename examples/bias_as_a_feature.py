@@ -4,11 +4,12 @@
 
 Left: a single feature x, and beside it a second one that is 1 for every row. A threshold on x
 becomes a line through the origin with the normal (w, b): it crosses the row of points at x = −b/w.
-A perceptron makes the same updates either way. Right: a support vector machine does not, because
-the weight of a feature is penalised and the intercept is not. The classes are moved along x by a
-shift. With a free intercept the threshold moves with them and stays midway. With the bias as a
-feature a large b is expensive, so the threshold lags behind until it leaves the gap, shaded here,
-and rows are misclassified. A larger constant makes b cheaper, and the two machines agree again.
+A perceptron makes the same updates either way. Right: for a support vector machine it makes a
+difference, because the weight of a feature is penalised and the intercept is not. The classes are
+moved along x by a shift. With a free intercept the threshold moves with them and stays midway. With
+the bias as a feature a large b is expensive, so the threshold lags behind until it leaves the gap,
+shaded here, and rows are misclassified. A larger constant makes b cheaper, and the two machines
+agree again.
 
 To try: standardise the rows first. Then the shift is 0, and the two hardly differ.
 """

@@ -44,7 +44,8 @@ def main(path: str) -> None:
     right.set_title("The perceptron criterion E(w)", y=0.98)
     figure.subplots_adjust(left=0.0, right=0.97, bottom=0.03, top=0.95, wspace=0.05)
     figure.savefig(path, dpi=110)
-    print(f"{np.ptp(angles[wrong == 0]):.2f} of {2 * np.pi:.2f}: the angle of the wedge")
+    wedge = np.degrees(np.ptp(angles[wrong == 0])) if (wrong == 0).any() else 0.0
+    print(f"The directions that separate span {wedge:.0f} of 360 degrees")
 
 
 def angles_of_w(X: Any) -> Any:

@@ -7,8 +7,8 @@ is at least 0, otherwise 0. Right: the sums of the four corners of {0, 1}² for 
 biases. The bias moves the four sums together along the axis, and with them the outputs: b = −0.5
 makes the neuron compute OR, b = −1.5 makes it compute AND, and with b = 0.5 it always puts out 1.
 
-To try: w = (−1, −1) and b = 1.5 give NAND. No w and b give XOR, because no line has (0, 1) and (1,
-0) on one side and (0, 0) and (1, 1) on the other.
+To try: w = (−1, −1) and b = 1.5 give NAND. No w and b give XOR, because no line has the corners 01
+and 10 on one side and 00 and 11 on the other.
 """
 
 import sys
