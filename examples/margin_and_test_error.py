@@ -13,7 +13,7 @@ normal distribution. The errors are exact, because the distribution of the class
 This is a statement about averages. In a single training set a lucky line may beat both, and here it
 is easy to be good: the classes are round and of equal size.
 
-To try: more spread, or means that are closer together, until most training sets are not separable.
+To try: SPREAD = 0.7. The errors grow, and random separators are still the worst.
 """
 
 import sys
