@@ -29,8 +29,7 @@ def test_there_are_three() -> None:
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MPLBACKEND", raising=False)  # pictures go into the notebook
+def test_notebooks_run(path: Path, tmp_path: Path) -> None:
     notebook = read(path)
     client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3")
     client.execute(cwd=str(tmp_path))
