@@ -16,7 +16,6 @@ import sys
 from pathlib import Path
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 
 import maxmargin as mm
@@ -33,7 +32,6 @@ def main(path: str) -> None:
         display = mm.plots.PerceptronPathDisplay.from_estimator(learner, X, y, panels=6)
         display.save(path, dpi=110)
         film = display.animate(Path(path).with_suffix(".gif"), fps=2.0, dpi=100)
-        plt.close()  # the figure of its frames
     print(f"{learner.updates_} updates in {learner.n_iter_} epochs; film in {film}")
 
 

@@ -189,15 +189,18 @@ class PerceptronPathDisplay(style.Display):
     def _frames(self, most: int, dpi: float) -> Iterator[bytes]:
         """Yield PNGs of records."""
         ax = style.new_axes()
-        style.legend_below(ax, handles=planar.draw_points(ax, self, self._window))
-        for k in _pick_evenly(len(self.moments), most):
-            drawn, png = self._draw_moment(ax, int(k)), BytesIO()
-            ax.figure.savefig(png, format="png", dpi=dpi)
-            # Laid out once: moving axes would look like a change of the data.
-            ax.figure.set_layout_engine("none")
-            for artist in drawn:
-                artist.remove()
-            yield png.getvalue()
+        try:
+            style.legend_below(ax, handles=planar.draw_points(ax, self, self._window))
+            for k in _pick_evenly(len(self.moments), most):
+                drawn, png = self._draw_moment(ax, int(k)), BytesIO()
+                ax.figure.savefig(png, format="png", dpi=dpi)
+                # Laid out once: moving axes would look like a change of the data.
+                ax.figure.set_layout_engine("none")
+                for artist in drawn:
+                    artist.remove()
+                yield png.getvalue()
+        finally:
+            style.pyplot().close(ax.figure)  # otherwise a notebook would show the last frame
 
     def _draw_all(self, ax: Any) -> None:
         from matplotlib.collections import LineCollection
