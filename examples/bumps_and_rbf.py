@@ -5,9 +5,9 @@
 A point x has one feature for each bump of a grid: the height exp(−(x − c)²/2s²) of the bump at x,
 scaled. Left: the bumps of width s = 1 on a grid of spacing h = 2s, and their heights at one point.
 Middle: the products of all features with those of that point. On a coarse grid they depend on where
-the point lies between the centres; with h = s no eye can tell them from exp(−γ(x − x′)²) with
-γ = 1/(4s²). Right: the error falls as 2 exp(−π²s²/h²), and from h = s/2 on only rounding is left.
-The RBF kernel is the inner product of infinitely many features, computed without any of them.
+the point lies between the centres; with h = s they cannot be told from exp(−γ(x − x′)²) with
+γ = 1/(4s²) by eye. Right: the error falls as 2 exp(−π²s²/h²), and from h = s/2 on only rounding is
+left. The RBF kernel is the inner product of infinitely many features, computed without any of them.
 """
 
 import sys
@@ -17,6 +17,7 @@ import matplotlib as mpl
 import numpy as np
 
 from maxmargin.kernels import RBF, gaussian_bumps
+from maxmargin.plots import theme
 from maxmargin.plots.style import BLUE, ORANGE, colour, foreground, grid_of_axes, legend_below
 
 LINE = np.linspace(-4, 4, 401)[:, np.newaxis]
@@ -26,11 +27,12 @@ LIMIT = RBF(gamma=1 / 4)
 
 def main(path: str) -> None:
     mpl.use("Agg")
-    axes = grid_of_axes(1, 3, (10.6, 4.0))[0]
-    draw_bumps(axes[0])
-    draw_kernels(axes[1])
-    draw_errors(axes[2])
-    axes[0].figure.savefig(path, dpi=110)
+    with theme():
+        axes = grid_of_axes(1, 3, (8.4, 3.8))[0]
+        draw_bumps(axes[0])
+        draw_kernels(axes[1])
+        draw_errors(axes[2])
+        axes[0].figure.savefig(path, dpi=130)
 
 
 def draw_bumps(ax: Any) -> None:

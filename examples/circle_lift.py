@@ -3,9 +3,9 @@
     python examples/circle_lift.py [PICTURE.png]
 
 In (‖x‖², −2x, 1) the circle around c of radius r is the plane ‖x‖² − 2x·c + ‖c‖² − r² = 0, so that
-a linear machine finds it. On the right the points stand at their height ‖x‖²: the inner ring lies
-low, the outer one high, and the plane of largest margin passes between. Where it meets the bowl is
-the circle on the left, with centre and radius read off the weights.
+a linear machine finds it. On the right each point is lifted to the height ‖x‖², onto a bowl (grey
+net). The inner ring lies low, the outer one high, and the plane of largest margin passes between
+them. It meets the bowl in the circle on the left, whose centre and radius follow from the weights.
 """
 
 import sys
@@ -20,7 +20,7 @@ def main(path: str) -> None:
     X, y = mm.datasets.circles(200, random_state=0)
     with mm.plots.theme():
         display = mm.plots.KernelLiftDisplay.from_data(X, y, lift="circle")
-        display.save(path, dpi=110)
+        display.save(path, dpi=140)
     circle = display.circle
     print(f"centre {circle.center.round(3)}, radius {circle.radius:.3f}, inside: {circle.inside}")
     print(f"picture in {path}")

@@ -2,10 +2,11 @@
 
     python examples/convergence.py [PICTURE.png]
 
-The gap (P − D)/max(|P|, |D|) between a point's objective P and a bound D from its duals says how
-far from optimal a fit can be, and a fit is good enough when it is below tol (dashed). Iterations
-are not alike: the kernel machine needs few, but each computes rows of the kernel matrix, so compare
-seconds. The linear fits go on after the line: small problems are polished to all their digits.
+The relative gap (P − D)/max(|P|, |D|) between the objective P and a lower bound D from the duals
+says how far from optimal a fit can be. A fit is accepted when its gap is below tol (dashed).
+Iterations of different solvers do not cost the same: the kernel machine needs few, but each of them
+computes many rows of the kernel matrix. So compare seconds. The linear fits go on below the line,
+because small problems are solved to the last digit.
 """
 
 import sys
@@ -32,7 +33,7 @@ def main(path: str) -> None:
         for ax, x in zip(axes.flat, ("seconds", "iterations"), strict=True):
             display = mm.plots.ConvergenceDisplay.from_estimators(machines, x=x, ax=ax)
             ax.set_title(f"The gap against {x}", pad=16)
-        display.save(path, dpi=110)
+        display.save(path, dpi=140)
     for name, machine in machines.items():
         gap, seconds = machine.certificate_.relative_gap, machine.trace_[-1][0]
         print(

@@ -3,10 +3,10 @@
     python examples/draws_from_a_prior.py [PICTURE.png]
 
 A kernel is also a covariance, so functions f ~ N(0, K) can be drawn from it before any label is
-seen. The RBF kernel draws smooth curves, wigglier with a larger γ; the Laplacian rough ones; the
-linear kernel lines through the origin, and a power of it polynomials. A sum of kernels draws sums,
-and a product with a linear kernel grows away from the origin. The grey band holds f(x) for 95 % of
-the draws, at each x.
+seen. Draws of the RBF kernel are smooth, and vary faster the larger γ is; those of the Laplacian
+are rough. The linear kernel gives lines through the origin, and (1 + linear)² gives parabolas. The
+sum of two kernels gives sums of their functions, and a product with the linear kernel grows away
+from the origin. At each x the grey band holds f(x) for 95 % of all draws.
 """
 
 import sys
@@ -30,7 +30,7 @@ def main(path: str) -> None:
     }
     with mm.plots.theme():
         display = mm.plots.PriorSamplesDisplay.from_kernels(kernels, random_state=1)
-        display.save(path, dpi=110)
+        display.save(path, dpi=120)
     pairs = zip(display.samples, display.deviations, strict=True)
     inside = np.mean([np.abs(draws) <= 2 * sd for draws, sd in pairs])
     print(f"{inside:.0%} of all values drawn are in their bands; picture in {path}")

@@ -4,8 +4,8 @@
 
 The height r = exp(−‖x − c‖²/2s²), with c the mean and s the spread of the points, puts the inner
 ring near the top of a hill and the outer one at its foot. The plane of largest margin in (x, r)
-cuts the hill in the curve on the left. It tilts a little, as its margin counts x too: so the curve
-is nearly, but not quite, a circle.
+cuts the hill in the curve on the left. The margin is measured in x too, so the plane tilts a
+little, and the curve is nearly, but not quite, a circle.
 """
 
 import sys
@@ -20,7 +20,7 @@ def main(path: str) -> None:
     X, y = mm.datasets.circles(200, random_state=0)
     with mm.plots.theme():
         display = mm.plots.KernelLiftDisplay.from_data(X, y, lift="gaussian")
-        display.save(path, dpi=110)
+        display.save(path, dpi=140)
     print(f"in the plane: {mm.separate(X, y)}")
     print(f"on the hill: {mm.separate(display.lifted(X), y)}")
     print(f"picture in {path}")

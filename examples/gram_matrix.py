@@ -1,11 +1,12 @@
-"""The Gram matrix of the irises: who resembles whom, and how many directions that takes.
+"""The Gram matrix of the iris data: which flowers are similar, and the spectrum of the matrix.
 
     python examples/gram_matrix.py [PICTURE.png]
 
-Each pixel is K(xᵢ, xⱼ) = exp(−γ‖xᵢ − xⱼ‖²) of two flowers, sorted by species. Setosa resembles
-nothing but itself: its block stands alone, and any machine can tell it. Versicolor and virginica
-resemble each other where they meet. On the right the eigenvalues fall geometrically: few directions
-of the feature space matter, and none is negative, which is what makes K a kernel.
+Each pixel is K(xᵢ, xⱼ) = exp(−γ‖xᵢ − xⱼ‖²) for two flowers, sorted by species. Setosa is similar
+to no other species: its block stands alone, so it is easy to recognise. Versicolor and virginica
+have flowers that are similar to each other. On the right the eigenvalues fall geometrically, so a
+few directions of the feature space hold most of the variance. None is negative beyond rounding: a
+kernel has a positive semidefinite matrix on any rows.
 """
 
 import sys
@@ -23,7 +24,7 @@ def main(path: str) -> None:
     species = irises.target_names[irises.target]
     with mm.plots.theme():
         display = mm.plots.GramDisplay.from_kernel(RBF(gamma=0.5), irises.data, species)
-        display.save(path, dpi=110)
+        display.save(path, dpi=140)
     share = display.eigenvalues.cumsum() / display.eigenvalues.sum()
     print(mm.check_kernel(display.matrix))
     print(f"{(share < 0.95).sum() + 1} of {len(share)} eigenvalues hold 95 % of the trace")

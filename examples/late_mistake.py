@@ -2,10 +2,10 @@
 
     python examples/late_mistake.py [PICTURE.png]
 
-A stream of examples, of which two are mislabelled, far out and late. An update w += ηyx is as long
-as x, however well w did before: the last vector is thrown back. The voted perceptron weighs each
-vector by the examples it survived, the averaged one takes their mean; one new vector among many
-hardly counts.
+In this stream of 300 examples, two have the wrong label and lie far out; one of them is the last.
+The step of an update w += ηyx is as long as ηx, no matter how well w did before, so one such example
+undoes what the last vector had learnt. The voted perceptron weighs each vector by the number of
+examples it survived, and the averaged one takes the mean: one bad vector among many hardly counts.
 """
 
 import sys
@@ -26,11 +26,16 @@ def main(path: str) -> None:
     X[list(LATE)] = (6, 5), (5, 6)
     y[list(LATE)] = -1
     fresh = mm.datasets.gaussians(2000, means=((1, 1), (-1, -1)), variance=0.8, random_state=2)
-    models = {
+    models: dict[str, Any] = {
         "last vector": mm.Perceptron(),
         "voted": mm.VotedPerceptron(),
         "averaged": mm.AveragedPerceptron(),
     }
+    with mm.plots.theme():
+        draw(path, models, X, y, fresh)
+
+
+def draw(path: str, models: dict[str, Any], X: Any, y: Any, fresh: Any) -> None:
     ax = new_axes(size=(5.6, 3.8))
     for k, (name, model) in enumerate(models.items()):
         accuracy = along_the_stream(model, X, y, fresh)
@@ -41,9 +46,9 @@ def main(path: str) -> None:
     for number in LATE:
         ax.axvline(number + 1, color=foreground(ax), linewidth=0.8, linestyle=":")
     ax.set(xlabel="examples seen (dotted: a mislabelled one)", ylabel="accuracy on new data")
-    ax.set_title("A late mistake: the last vector suffers, vote and mean do not")
+    ax.set_title("Two wrong labels hurt the last vector, not the vote or the mean")
     legend_below(ax)
-    ax.figure.savefig(path, dpi=110)
+    ax.figure.savefig(path, dpi=140)
 
 
 def along_the_stream(model: Any, X: Any, y: Any, fresh: Any) -> Any:

@@ -2,9 +2,10 @@
 
     python examples/millions_of_rows.py [ROWS]
 
-A feature map takes the place of the kernel, and a linear machine learns from its features with a
-proof. Two distances remain: that of the map from the kernel, and that of its machine from the exact
-kernel machine. Both are measured here, the second as a bracket on samples.
+A feature map replaces the kernel, and a linear machine is fitted to the features, with a proof that
+it is optimal for them. Two distances remain: that of the map from the kernel, and that of this
+machine from the exact kernel machine. Both are measured here, the second one on samples, where it
+lies between two bounds.
 """
 
 import sys

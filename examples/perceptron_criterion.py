@@ -35,10 +35,11 @@ EPOCHS = 12
 
 def main(path: str) -> None:
     mpl.use("Agg")
-    left, right = grid_of_axes(1, 2, (9.0, 4.8))[0]
-    draw_landscape(left)
-    draw_epochs(right)
-    left.figure.savefig(path, dpi=110)
+    with mm.plots.theme():
+        left, right = grid_of_axes(1, 2, (7.2, 4.4))[0]
+        draw_landscape(left)
+        draw_epochs(right)
+        left.figure.savefig(path, dpi=140)
 
 
 def draw_landscape(ax: Any) -> None:

@@ -2,11 +2,12 @@
 
     python examples/perceptron_rates_and_overlap.py [PICTURE.png]
 
-Left: from zero, η only rescales w, so it makes the same updates at any rate; from other weights a
-small η needs many updates to overcome them. Middle: the more the classes overlap, the more mistakes
-each epoch makes, for ever. Right: with targets t in {0, 1} and the output o of a step neuron, the
-rule w += η(t − o)x makes the updates of w += ηyx with y in {−1, 1}; but to put 0 and 1 for y into
-the latter is a slip: the zeros teach nothing.
+Left: from a zero start η only rescales w, so the number of updates is the same at any rate; from
+other weights a small η needs many updates to overcome them. Middle: if the classes overlap, every
+epoch makes mistakes, the more the wider the overlap, and the perceptron never stops. Right: with
+targets t in {0, 1} and the output o of a step neuron, the rule w += η(t − o)x makes the same updates
+as w += ηyx with y in {−1, 1}. Putting 0 and 1 for y into the latter is a common slip: examples with
+label 0 then change nothing, and half of the rows stay wrong.
 """
 
 import sys
@@ -25,15 +26,16 @@ LINES = ("-", "--", ":")
 
 def main(path: str) -> None:
     mpl.use("Agg")
-    axes = grid_of_axes(1, 3, (10.2, 3.9))
-    draw_rates(axes[0, 0])
-    draw_overlap(axes[0, 1])
-    draw_labels(axes[0, 2])
-    for ax in axes.flat:
-        legend_below(ax, 1)
-    for ax in axes.flat[1:]:
-        ax.set_xticks(range(2, EPOCHS + 1, 2))
-    axes[0, 0].figure.savefig(path, dpi=110)
+    with mm.plots.theme():
+        axes = grid_of_axes(1, 3, (8.4, 3.8))
+        draw_rates(axes[0, 0])
+        draw_overlap(axes[0, 1])
+        draw_labels(axes[0, 2])
+        for ax in axes.flat:
+            legend_below(ax, 1)
+        for ax in axes.flat[1:]:
+            ax.set_xticks(range(2, EPOCHS + 1, 2))
+        axes[0, 0].figure.savefig(path, dpi=130)
 
 
 def draw_rates(ax: Any) -> None:
@@ -44,7 +46,9 @@ def draw_rates(ax: Any) -> None:
         updates = [mm.Perceptron(eta=eta, init=start).fit(X, y).updates_ for eta in rates]
         ax.loglog(rates, updates, color=colour(k), linestyle=LINES[k], marker="os"[k], label=name)
         print(f"{name}: {updates[0]} updates with η = {rates[0]:.3g}, {updates[-1]} with 4")
-    ax.set(xlabel="η", ylabel="updates until all is right", title="The rate matters off zero")
+    ax.set(
+        xlabel="η", ylabel="updates until all is right", title="The rate matters if w ≠ 0 at first"
+    )
     ax.tick_params(which="minor", labelleft=False)
     ax.set_ylim(8, 1200)
 
@@ -56,7 +60,7 @@ def draw_overlap(ax: Any) -> None:
         mistakes = model.trace_.mistakes
         look = {"color": colour(k), "linestyle": LINES[k], "marker": "os^"[k], "markersize": 4}
         ax.plot(np.arange(1, EPOCHS + 1), mistakes, label=f"variance {variance}", **look)
-    ax.set(xlabel="epoch", ylabel="mistakes of 200", title="Overlap never ends")
+    ax.set(xlabel="epoch", ylabel="mistakes of 200", title="With overlap it never stops")
 
 
 def draw_labels(ax: Any) -> None:

@@ -2,9 +2,9 @@
 
     python examples/perceptron_two_gaussians.py [PICTURE.png]
 
-A hundred points around (2, 2) and a hundred around (1, 1), variance 0.1 in each coordinate. The
-weights start uniform on (0, 1), and ten epochs follow with η = 0.05. The classes overlap a little,
-so the line keeps moving: some epochs end well, others do not, and a good last line is luck.
+A hundred points lie around (2, 2) and a hundred around (1, 1), with variance 0.1 in each coordinate.
+The weights start at random, uniform on (0, 1), and ten epochs follow with η = 0.05. The classes
+overlap a little, so the line never comes to rest: whether it is good after the last epoch is luck.
 """
 
 import sys
@@ -19,10 +19,11 @@ def main(path: str) -> None:
     mpl.use("Agg")
     X, y = mm.datasets.gaussians(200, means=((2, 2), (1, 1)), variance=0.1, random_state=0)
     learner = mm.Perceptron(eta=0.05, init="random", stop="epochs", max_epochs=10, trace=True)
-    display = mm.plots.PerceptronPathDisplay.from_estimator(
-        learner.fit(X, y), X, y, every="epoch", panels=6
-    )
-    display.save(path, dpi=110)
+    with mm.plots.theme():
+        display = mm.plots.PerceptronPathDisplay.from_estimator(
+            learner.fit(X, y), X, y, every="epoch", panels=6
+        )
+        display.save(path, dpi=140)
     wrong = [
         int(np.sum(mm.geometry.Hyperplane(w, b).functional_margin(X, y) <= 0))
         for w, b in zip(display.coef, display.intercept, strict=True)

@@ -2,12 +2,12 @@
 
     python examples/reading_numbers.py [PICTURE.png]
 
-Noisy images of digits are joined into numbers, in which each digit has three favourite followers.
-A linear SVM that sees one image at a time cannot use that. A chain scores images and pairs of
-neighbours together, and the Viterbi algorithm finds the number with the best score: it learns the
-followers from 300 numbers, and reads about as well as a reader who knows the true probabilities
-(grey: logistic regression digit by digit, its probabilities multiplied by the true ones of
-neighbours). Test numbers are made of other images than training numbers.
+Noisy images of digits are joined into numbers, in which each digit is usually followed by one of
+three others. A linear SVM that sees one image at a time cannot use that. A chain scores images and
+pairs of neighbours together, and the Viterbi algorithm finds the number with the best score. It
+learns which digits follow each other from 300 numbers, and then reads about as well as a reader who
+knows the true probabilities (grey: logistic regression for each image, combined with the true
+probabilities of neighbours). The test numbers are made of other images than the training numbers.
 """
 
 import sys
@@ -52,7 +52,7 @@ def main(path: str) -> None:
         draw_table(axes[1], np.log(grammar.transitions), "True log-probabilities")
         draw_table(axes[2], learnt, "Learnt weights")
         axes[1].set(ylabel="digit")
-        figure.savefig(path, dpi=110)
+        figure.savefig(path, dpi=140)
     for name, share in right.items():
         print(f"{name:22s} {share:.1%} of the digits")
     print(f"picture in {path}")

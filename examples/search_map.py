@@ -2,9 +2,10 @@
 
     python examples/search_map.py [PICTURE.png]
 
-A small gamma makes wide kernels and nearly straight boundaries, a large one makes an island of each
-row. Where gamma is small a large C makes up for it, so the good cells lie along a slanted ridge:
-search both together, on a logarithmic grid. All fits of a row of the map share one kernel matrix.
+A small gamma makes wide kernels and nearly straight boundaries; a large one makes an island around
+each row. To some extent a large C makes up for a small gamma, so the best C differs from row to row
+of the map: search for both together, on a logarithmic grid. All fits of one row of the map share
+one kernel matrix.
 """
 
 import sys
@@ -21,7 +22,7 @@ def main(path: str) -> None:
     grid = {"C": np.logspace(-2, 4, 7), "gamma": np.logspace(-3, 2, 6)}
     search = mm.SVCSearchCV(mm.SVC(), grid, scoring="accuracy").fit(X, y)
     with mm.plots.theme():
-        mm.plots.SearchDisplay.from_estimator(search).save(path, dpi=110)
+        mm.plots.SearchDisplay.from_estimator(search).save(path, dpi=140)
     print(f"best {search.best_score_:.3f} at {search.best_params_}")
     print(f"shared by the fits: {search.sharing_}")
 

@@ -30,7 +30,7 @@ def main(path: str) -> None:
     mpl.use("Agg")
     with mm.plots.theme():
         display = mm.plots.VersionSpaceDisplay.from_data(X, Y)
-        display.save(path, dpi=110)
+        display.save(path, dpi=140)
     apart = np.degrees(np.arccos(display.ball_centre @ display.bayes_point))
     near = (display.walls @ display.ball_centre).min(), (display.walls @ display.bayes_point).min()
     print(f"Bayes point and centre of the largest ball are {apart:.1f}° apart")

@@ -28,7 +28,7 @@ def main(path: str) -> None:
     mpl.use("Agg")
     with mm.plots.theme():
         display = mm.plots.VersionSpaceDisplay.from_data(X, Y, view="plane")
-        display.save(path, dpi=110)
+        display.save(path, dpi=140)
     w, b = display.central
     along = np.array([-w[1], w[0]]) / np.linalg.norm(w)
     foot = -b * w / (w @ w)

@@ -56,6 +56,8 @@ class KernelLiftDisplay(style.Display):
         Those of f = −1, 0 and 1 that the left panel shows.
     plane_ : Poly3DCollection or None
         The plane in the right panel.
+    surface_ : list of lines
+        The net of rings and rays around the center; empty if that is not among the points.
     trace_ : list of lines
         Where the plane meets the lifted plane of x: the contour f = 0, lifted.
 
@@ -160,15 +162,38 @@ class KernelLiftDisplay(style.Display):
         self.contour_ = draw_contours(axes[0], (x1, x2, grid @ self.coef + self.intercept))
         axes[0].set(xlim=(left, right), ylim=(below, above), aspect="equal")
         self.lifted_ = scatter(axes[1], self.lifted(X), y, classes, size, depthshade=False)
+        self._draw_surface(axes[1])
         self._draw_plane(axes[1])
         self._label(axes, style.sampled(len(shown), len(self.X)))
         style.legend_under(axes, axes[0].get_legend_handles_labels()[0])
+
+    @property
+    def _around_center(self) -> bool:
+        """Whether the center is among the points, so that the surface around it can be seen."""
+        low, high = pad(self.X)
+        return bool(np.all((low < self.center) & (self.center < high)))
+
+    def _draw_surface(self, ax: Any) -> None:
+        """Draw the bowl or the hill on which the lifted points lie, as rings and rays."""
+        self.surface_ = []
+        if not self._around_center:
+            return
+        away = np.linalg.norm(self.X - self.center, axis=1).max()
+        radii, angles = np.linspace(0, away, 41), np.linspace(0, 2 * np.pi, 97)
+        x1, x2 = radii[:, None] * np.cos(angles), radii[:, None] * np.sin(angles)
+        net = self.lifted(self.center + np.stack([x1, x2], axis=-1))
+        lines = [*net[8::8], *net.swapaxes(0, 1)[:-1:8]]
+        self.surface_ = [
+            ax.plot(*line.T, color=style.GREY, linewidth=0.6, alpha=0.5)[0] for line in lines
+        ]
+        ax.view_init(elev=20)
 
     def _draw_plane(self, ax: Any) -> None:
         from matplotlib.ticker import MaxNLocator
         from mpl_toolkits.mplot3d import art3d  # type: ignore[import-untyped]
 
-        low, high = pad(self.lifted(self.X))
+        tip = self.center[None] if self._around_center else self.X[:1]
+        low, high = pad(self.lifted(np.vstack([self.X, tip])))
         corners = cut_box(self.coef, self.intercept, low, high)
         self.plane_ = None
         if len(corners):
@@ -195,7 +220,7 @@ class KernelLiftDisplay(style.Display):
         axes[0].set_title("\n".join(filter(None, [left, sampled])))
         style.label_axes(axes[1], self.names, 12)
         axes[1].set_zlabel("z", labelpad=-2.0)
-        axes[1].set_box_aspect(None, zoom=0.95)  # so that its labels stay inside the figure
+        axes[1].set_box_aspect(None, zoom=1.05)  # so that its labels stay inside the figure
         axes[1].set_title(f"{right} in z = {height}")
 
 
