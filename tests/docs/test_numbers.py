@@ -46,4 +46,5 @@ def test_typed_figures_are_overwritten(numbers: Any) -> None:
 def test_numbers_are_shown_with_two_digits(numbers: Any) -> None:
     shown = [numbers["seconds"](value) for value in (0.00302, 0.0752, 0.3, 1.0, 3.861, 307.0)]
     assert shown == ["3.0 ms", "75 ms", "300 ms", "1.0 s", "3.9 s", "307 s"]
+    assert numbers["gap"]("1.0e-02") == "1.0e−2"
     assert numbers["size"]("4435×36, float64") == "4,435 × 36"
