@@ -3,9 +3,10 @@
     python examples/late_mistake.py [PICTURE.png]
 
 In this stream of 300 examples, two have the wrong label and lie far out; one of them is the last.
-The step of an update w += ηyx is as long as ηx, no matter how well w did before, so one such example
-undoes what the last vector had learnt. The voted perceptron weighs each vector by the number of
-examples it survived, and the averaged one takes the mean: one bad vector among many hardly counts.
+The step of an update w += ηyx is as long as ηx, no matter how well w did before, so one such
+example undoes what the last vector had learnt. The voted perceptron weighs each vector by the
+number of examples it survived, and the averaged one takes the mean: one bad vector among many
+hardly counts.
 """
 
 import sys

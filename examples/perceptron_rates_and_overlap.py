@@ -5,9 +5,9 @@
 Left: from a zero start η only rescales w, so the number of updates is the same at any rate; from
 other weights a small η needs many updates to overcome them. Middle: if the classes overlap, every
 epoch makes mistakes, the more the wider the overlap, and the perceptron never stops. Right: with
-targets t in {0, 1} and the output o of a step neuron, the rule w += η(t − o)x makes the same updates
-as w += ηyx with y in {−1, 1}. Putting 0 and 1 for y into the latter is a common slip: examples with
-label 0 then change nothing, and half of the rows stay wrong.
+targets t in {0, 1} and the output o of a step neuron, the rule w += η(t − o)x makes the same
+updates as w += ηyx with y in {−1, 1}. Putting 0 and 1 for y into the latter is a common slip:
+examples with label 0 then change nothing, and half of the rows stay wrong.
 """
 
 import sys

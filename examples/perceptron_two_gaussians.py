@@ -2,9 +2,10 @@
 
     python examples/perceptron_two_gaussians.py [PICTURE.png]
 
-A hundred points lie around (2, 2) and a hundred around (1, 1), with variance 0.1 in each coordinate.
-The weights start at random, uniform on (0, 1), and ten epochs follow with η = 0.05. The classes
-overlap a little, so the line never comes to rest: whether it is good after the last epoch is luck.
+A hundred points lie around (2, 2) and a hundred around (1, 1), with variance 0.1 in each
+coordinate. The weights start at random, uniform on (0, 1), and ten epochs follow with η = 0.05. The
+classes overlap a little, so the line never comes to rest: whether it is good after the last epoch
+is luck.
 """
 
 import sys
