@@ -28,8 +28,9 @@ class Page(HTMLParser):
 
 
 def faults(folder: Path) -> list[str]:
-    """Return a line for each link that leads nowhere, or out of the site for what is shown."""
-    pages = {path.resolve(): Page(path) for path in sorted(folder.rglob("*.html"))}
+    """Return a line for each link that leads nowhere."""
+    paths = sorted(path for path in folder.rglob("*.html") if "_static" not in path.parts)
+    pages = {path.resolve(): Page(path) for path in paths}
     found = []
     for path, page in pages.items():
         for link in sorted(page.links):

@@ -19,10 +19,10 @@ DELIMITERS = {
     r"\|": "‖",
     r"\lvert": "|",
     r"\rvert": "|",
+    r"\{": "{",
+    r"\}": "}",
 }
-BIG = re.compile(
-    r"(\\(?:big|Big|bigg|Bigg)[lrm]?)\s*(\\(?:[lr](?:angle|Vert|vert)(?![A-Za-z])|\|))"
-)
+BIG = re.compile(r"(\\[bB]igg?[lrm]?)\s*(\\(?:[lr](?:angle|Vert|vert)(?![A-Za-z])|[|{}]))")
 STYLES = {  # browsers know no mathvariant but "normal"
     "bold": "font-weight: bold",
     "monospace": "font-family: monospace",
