@@ -78,6 +78,7 @@ html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}  # light or dark as the reader's system is
 html_copy_source = False
 html_show_sourcelink = False
+html_show_search_summary = False  # a page that is opened as a file may not read other files
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_align": "left",

@@ -45,7 +45,7 @@ def copy_examples() -> None:
     """Write what changed, so that unchanged examples are not run again."""
     headers = {COPIES: "Gallery"} | {COPIES / slug(section): section for section in SECTIONS}
     wanted = {
-        folder / "GALLERY_HEADER.rst": f"{title}\n{'=' * len(title)}\n"
+        folder / "GALLERY_HEADER.rst": f"{title}\n{'-='[folder == COPIES] * len(title)}\n"
         for folder, title in headers.items()
     }
     wanted[COPIES / "GALLERY_HEADER.rst"] += (

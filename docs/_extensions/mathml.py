@@ -23,6 +23,11 @@ DELIMITERS = {
     r"\}": "}",
 }
 BIG = re.compile(r"(\\[bB]igg?[lrm]?)\s*(\\(?:[lr](?:angle|Vert|vert)(?![A-Za-z])|[|{}]))")
+# In a formula of its own, what goes under min and max stands below them.
+LIMITS = re.compile(
+    r"<msub>(<mo[^>]*>(?:arg&#x02009;)?(?:min|max|sup|inf)</mo>)"
+    r"(<m[in]>[^<]*</m[in]>|<mrow>(?:(?!</?mrow>).)*</mrow>)</msub>"
+)
 STYLES = {  # browsers know no mathvariant but "normal"
     "bold": "font-weight: bold",
     "monospace": "font-family: monospace",
@@ -32,8 +37,12 @@ STYLES = {  # browsers know no mathvariant but "normal"
 def prepared(source: str) -> str:
     """Return a formula in the words that latex2mathml knows."""
     source = re.sub(r"\\(begin|end)\{(?:aligned|align\*?)\}", r"\\\1{split}", source)
-    source = re.sub(r"\\operatorname\*", r"\\operatorname", source)
+    source = re.sub(r"\\operatorname\*?\{arg\\,\s*(max|min)\}|\\arg\s*\\(max|min)", _arg, source)
     return BIG.sub(lambda match: match[1] + DELIMITERS[match[2]], source)
+
+
+def _arg(match: re.Match[str]) -> str:
+    return rf"\arg{match[1] or match[2]}"
 
 
 def mathml(node: nodes.Element, display: str) -> str:
@@ -45,6 +54,8 @@ def mathml(node: nodes.Element, display: str) -> str:
         logger.warning("formula %r: %r", source, error, location=node)
         return f"<code>{escape(source)}</code>"
     made = made.replace(r"\_", "_")
+    if display == "block":
+        made = LIMITS.sub(r"<munder>\1\2</munder>", made)
     if left := re.findall(r"\\[A-Za-z]+|\\\W|>&<", re.sub(r'="[^"]*"', "", made)):
         logger.warning("formula %r: unknown %s", source, ", ".join(left), location=node)
     for variant, style in STYLES.items():
