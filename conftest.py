@@ -38,6 +38,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests in a browser another try: on a busy machine it may be late for its own reasons."""
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.flaky(reruns=2))
+
+
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> range:
     """Return the seeds asked for with --seeds."""
