@@ -231,10 +231,16 @@ def test_check_runs_every_step_and_ends_with_pytest(tree: Tree) -> None:
 def test_full_runs_the_marked_tests_too(tree: Tree) -> None:
     assert "not full" not in tree.run("check", "--full").stdout
     assert "not cluster" not in tree.run("check", "--cluster").stdout
-    some = tree.run("check", "--browser", "--full").stdout
-    assert "-m not cluster in" in some
     every = tree.run("check", "--cluster", "--browser", "--full").stdout
-    assert "-m  in" in every
+    assert "-m not browser in" in every
+
+
+def test_tests_in_a_browser_have_a_process_of_their_own(tree: Tree) -> None:
+    assert "-m browser" not in tree.run("check").stdout
+    ran = tree.run("check", "--browser", "-k", "some").stdout.splitlines()
+    first, second = (line for line in ran if line.startswith("ran pytest"))
+    assert f"-m not full and not cluster and not browser -k some in {tree.root}" in first
+    assert f"-m browser and not full -k some in {tree.root}" in second
 
 
 @pytest.mark.parametrize(("given", "random"), [((), False), (("--full",), True)])
