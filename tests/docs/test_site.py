@@ -93,7 +93,7 @@ def visit(chromium: Any, request: pytest.FixtureRequest) -> Iterator[Visit]:
 
 @pytest.mark.parametrize("visit", VIEWS, indirect=True, ids=lambda v: f"{v[0]}-{v[1]}")
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_are_quiet_complete_and_fit(visit: Visit, name: str) -> None:
+def test_pages_are_quiet_complete_and_accessible(visit: Visit, name: str) -> None:
     page = visit.open(name).page
     assert page.locator("h1").count() >= 1
     missing = "all => all.filter((i) => i.complete && !i.naturalWidth).map((i) => i.src)"
@@ -101,13 +101,8 @@ def test_pages_are_quiet_complete_and_fit(visit: Visit, name: str) -> None:
     wide, window = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
     assert wide <= window
     assert visit.faults == []
-
-
-@pytest.mark.skipif(not AXE, reason="MAXMARGIN_AXE does not name axe.min.js: npm install axe-core")
-@pytest.mark.parametrize("visit", VIEWS, indirect=True, ids=lambda v: f"{v[0]}-{v[1]}")
-@pytest.mark.parametrize("name", PAGES)
-def test_pages_are_accessible(visit: Visit, name: str) -> None:
-    page = visit.open(name).page
+    if not AXE:
+        pytest.skip("all but accessibility was checked: MAXMARGIN_AXE names no axe.min.js")
     page.add_script_tag(path=AXE)
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     serious = [
