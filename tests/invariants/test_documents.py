@@ -1,7 +1,8 @@
 """What the documents show is what happens.
 
 The ``python`` blocks of a page run in order, in one namespace and in a folder of their own. A
-``text`` block after the word "prints" is what the block before it prints.
+``text`` block after the word "prints" is what the block before it prints. (Notebooks:
+``tests/docs/test_notebooks.py``.)
 """
 
 import contextlib
@@ -24,7 +25,6 @@ SECTIONS: dict[str, list[str]] = runpy.run_path(str(ROOT / "tools" / "gallery.py
 DOCUMENTS = sorted(ROOT.glob("*.md")) + sorted(
     page for page in DOCS.rglob("*.md") if GENERATED.isdisjoint(page.parents)
 )
-LANGUAGES = ("python", "{code-cell} ipython3", "{code-cell} python", "{code-cell}")
 
 
 class Block(NamedTuple):
@@ -60,7 +60,7 @@ def runs(page: Path) -> list[tuple[Block, str | None]]:
     return [
         (block, next((b.text for b in found[k + 1 : k + 2] if _shows_output(b)), None))
         for k, block in enumerate(found)
-        if block.language in LANGUAGES
+        if block.language == "python"
     ]
 
 
@@ -80,9 +80,7 @@ def test_code_does_what_the_page_says(
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block, expected in runs(page):
         printed = io.StringIO()
-        # A cell of a notebook may begin with options.
-        text = re.sub(r"\A(?::[\w-]+:.*\n)+|\A---\n.*?\n---\n", "", block.text, flags=re.DOTALL)
-        code = compile("\n" * block.line + text, name(page), "exec")
+        code = compile("\n" * block.line + block.text, name(page), "exec")
         try:
             with contextlib.redirect_stdout(printed):
                 exec(code, namespace)
