@@ -1,4 +1,7 @@
-"""The tutorials run from top to bottom, and show what they say."""
+"""The tutorials run from top to bottom, and show what they say.
+
+`./docs/build` runs them as well, and an error in one of them ends it; so ./check leaves this out.
+"""
 
 import re
 from pathlib import Path
@@ -27,6 +30,7 @@ def test_there_are_three() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["csv-to-model", "kernels", "margins"]
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path: Path, tmp_path: Path) -> None:
