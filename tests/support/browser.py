@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), "")
 SWITCHES = (
@@ -146,3 +148,13 @@ def browser() -> Iterator[Browser]:
             os.waitpid(process, 0)
             os.close(ours[1])
             os.close(theirs[0])
+
+
+@contextmanager
+def playwright_chromium() -> Iterator[Any]:
+    """Start Chromium driven by Playwright, and end it; tests are skipped without Playwright."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()

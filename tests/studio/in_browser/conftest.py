@@ -89,15 +89,6 @@ def server() -> Iterator[Server]:
     running.close()
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 class StudioPage:
     """A page with the studio, and hands for it."""
 
