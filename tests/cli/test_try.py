@@ -232,6 +232,22 @@ def test_a_report_that_cannot_be_written_is_a_sentence(
     assert invoke_with_report(table, "--report", "x.html").exit_code == 1
 
 
+@pytest.mark.parametrize("error", [ValueError("two numbers"), OSError("disk full")], ids=repr)
+def test_a_model_that_cannot_be_saved_leaves_the_page_and_a_sentence(
+    table: Path, quick_report: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(mm, "save", refuse)
+    result = invoke_with_report(table, "--report", "x.html")
+    assert result.exit_code == 0
+    said = " ".join(result.output.split())
+    assert "x.html has all this and more" in said
+    assert f"The model could not be saved: {error}" in said
+    assert [entry.name for entry in quick_report.iterdir()] == ["x.html"]
+
+
 def test_impossible_reports_are_refused_before_the_work(table: Path, tmp_path: Path) -> None:
     nowhere = invoke_with_report(table, "--report", tmp_path / "none" / "x.html")
     assert nowhere.exit_code == 1

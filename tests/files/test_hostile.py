@@ -557,11 +557,6 @@ def coefficients_cut_short(opened: Unsealed) -> None:
     put(opened, "dual_coef_", get(opened, "dual_coef_")[:, :-1])
 
 
-@tamper("native/svc", "dual_coef_")
-def coefficients_of_the_other_sign(opened: Unsealed) -> None:
-    put(opened, "dual_coef_", -get(opened, "dual_coef_"))
-
-
 @tamper("native/svc", "_duals.*finite")
 def coefficients_of_nan(opened: Unsealed) -> None:
     put(opened, "_duals", get(opened, "_duals") * np.nan)
@@ -575,11 +570,6 @@ def coefficients_of_float32(opened: Unsealed) -> None:
 @tamper("native/svc", "intercept_|planes")
 def intercept_that_is_empty(opened: Unsealed) -> None:
     put(opened, "intercept_", np.zeros(0))
-
-
-@tamper("native/svc", "intercepts")
-def intercept_moved(opened: Unsealed) -> None:
-    put(opened, "intercept_", get(opened, "intercept_") + 1)
 
 
 @tamper("native/svc", "support vectors")
@@ -615,11 +605,6 @@ def vectors_that_are_fewer(opened: Unsealed) -> None:
 @tamper("native/svc", "support_vectors_.*finite")
 def vectors_of_infinity(opened: Unsealed) -> None:
     put(opened, "support_vectors_", get(opened, "support_vectors_") * np.inf)
-
-
-@tamper("native/svc", "dual value")
-def vectors_of_others(opened: Unsealed) -> None:
-    put(opened, "support_vectors_", get(opened, "support_vectors_") + 1.0 * np.eye(11, 2))
 
 
 @tamper("native/svc", "columns")
@@ -679,20 +664,6 @@ def labels_that_are_more(opened: Unsealed) -> None:
     put(opened, "classes_", np.arange(3))
 
 
-@tamper("native/svc", "box|bound|large")
-def duals_beyond_their_box(opened: Unsealed) -> None:
-    for name in ("_duals", "dual_coef_"):
-        put(opened, name, get(opened, name) * 5)
-
-
-@tamper("native/svc", "add up|box")
-def duals_that_do_not_add_up(opened: Unsealed) -> None:
-    for name in ("_duals", "dual_coef_"):
-        array = get(opened, name).copy()
-        array[0, array[0].argmax()] /= 2
-        put(opened, name, array)
-
-
 @tamper("native/svc", "gamma")
 def gamma_of_nan(opened: Unsealed) -> None:
     opened.state["kernel_"]["state"]["gamma"] = {"float": "nan"}
@@ -701,11 +672,6 @@ def gamma_of_nan(opened: Unsealed) -> None:
 @tamper("native/svc", "gamma")
 def gamma_that_is_negative(opened: Unsealed) -> None:
     opened.state["kernel_"]["state"]["gamma"] = -1.0
-
-
-@tamper("native/svc", "dual value|kernel")
-def gamma_of_another(opened: Unsealed) -> None:
-    opened.state["kernel_"]["state"]["gamma"] = 17.0
 
 
 @tamper("native/svc", "gamma")
@@ -733,19 +699,9 @@ def degree_of_a_fraction(opened: Unsealed) -> None:
     opened.state["kernel_"]["state"]["degree"] = 2.5
 
 
-@tamper("native/svc", "kernel_|dual value")
-def kernel_of_another_class(opened: Unsealed) -> None:
-    opened.state["kernel_"] = {"class": "maxmargin.Linear", "state": {}}
-
-
 @tamper("native/svc", "kernel_")
 def kernel_that_is_a_model(opened: Unsealed) -> None:
     opened.state["kernel_"] = {"class": "maxmargin.SVC", "state": {}}
-
-
-@tamper("native/svc-probability", "weights")
-def weights_of_another(opened: Unsealed) -> None:
-    put(opened, "_weights", get(opened, "_weights") + 0.1)
 
 
 @tamper("native/svc-probability", "weights")
@@ -753,34 +709,9 @@ def weights_of_another_width(opened: Unsealed) -> None:
     put(opened, "_weights", np.zeros((1, 3)))
 
 
-@tamper("native/svc-sparse-ovr", "altered or damaged")
-def weights_of_billions_of_columns(opened: Unsealed) -> None:
-    width = 10**10
-    opened.state["kernel_"] = {"class": "maxmargin.Linear", "state": {}}
-    opened.state["n_features_in_"] = width
-    opened.state["shape_fit_"] = {"tuple": [18, width]}
-    opened.state["support_vectors_"]["shape"] = [14, width]
-
-
-@tamper("native/svc", "dual value")
-def certificate_of_another(opened: Unsealed) -> None:
-    state = opened.state["certificate_"]["state"]
-    state["primal"] = state["dual"] = 1.0
-
-
-@tamper("native/svc", "bound")
-def certificate_whose_bounds_are_swapped(opened: Unsealed) -> None:
-    opened.state["certificate_"]["state"]["primal"] = 1.0
-
-
 @tamper("native/svc", "certificate_")
 def certificate_of_nan(opened: Unsealed) -> None:
     opened.state["certificate_"]["state"]["dual"] = {"float": "nan"}
-
-
-@tamper("native/svc-poly-3", "add up|problems")
-def certificate_whose_parts_do_not_add_up(opened: Unsealed) -> None:
-    opened.state["certificate_"]["state"]["primal"] += 1.0
 
 
 @tamper("native/svc-poly-3", "problems")
@@ -818,20 +749,6 @@ def rows_of_a_precomputed_kernel(opened: Unsealed) -> None:
 @tamper("native/precomputed", "products")
 def products_of_others(opened: Unsealed) -> None:
     put(opened, "_given_products", get(opened, "_given_products")[:-1])
-
-
-@tamper("native/one-class", "dual")
-def one_class_duals_beyond_their_bound(opened: Unsealed) -> None:
-    for name in ("_duals", "dual_coef_"):
-        array = get(opened, name).copy()
-        array[0, 0], array[0, 1] = array[0, 0] + array[0, 1] + 1, -1
-        put(opened, name, array)
-
-
-@tamper("native/svr", "add up")
-def regression_duals_that_do_not_add_up(opened: Unsealed) -> None:
-    for name in ("_duals", "dual_coef_"):
-        put(opened, name, np.abs(get(opened, name)))
 
 
 @tamper("native/nusvc-words", "classes_")
@@ -896,19 +813,9 @@ def sum_of_words(opened: Unsealed) -> None:
 # ------------------------------------------------------------------- native: other models
 
 
-@tamper("native/linear", "weights")
-def weights_that_its_duals_do_not_imply(opened: Unsealed) -> None:
-    put(opened, "coef_", get(opened, "coef_") * 2)
-
-
 @tamper("native/linear", "coef_|planes")
 def weights_of_more_planes(opened: Unsealed) -> None:
     put(opened, "coef_", np.zeros((2, 2)))
-
-
-@tamper("native/linear", "intercept")
-def intercept_of_a_linear_model_moved(opened: Unsealed) -> None:
-    put(opened, "intercept_", get(opened, "intercept_") + 1)
 
 
 @tamper("native/linear", "_pairs|classes|labels")

@@ -24,7 +24,9 @@ class Certificate:
     primal, dual : float
         The objective at the weights, with the best intercept (``maxmargin.certify``: the model's
         own); and the dual objective at the dual variables, made feasible. The optimum lies between
-        them, but for ``rounding``. A dual of −∞ says that nothing is proved.
+        them, but for ``rounding``. A dual of −∞ says that nothing is proved. Where ``caveat`` says
+        that there was no time for some scores, both are bounds instead: the objective is no higher
+        than primal, and the dual objective no lower than dual.
     gap, relative_gap : float
         primal − dual, and that divided by the larger of |primal| and |dual|.
     infeasibility : float

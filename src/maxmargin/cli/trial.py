@@ -563,12 +563,16 @@ def _write_report(
     try:
         path = Path(trial.report) if trial.report else find_free_path(Path())
         write_page(path, context, diagnosis, script=_write_script(context, data, trial))
-        message, place = _save_model(path, context.model, data, trial)
     except OSError as impossible:
         if trial.report:
             raise
         return f"Not written here ({impossible}): choose a place with --report PATH.", []
-    return f"{path} has all this and more: open it in a browser. {message}", [path, place]
+    page = f"{path} has all this and more: open it in a browser."
+    try:
+        message, place = _save_model(path, context.model, data, trial)
+    except (OSError, ValueError) as impossible:  # the page is there all the same
+        return f"{page} The model could not be saved: {impossible}", [path]
+    return f"{page} {message}", [path, place]
 
 
 def _save_model(path: Path, model: Any, data: Labelled, trial: Trial) -> tuple[str, Path]:

@@ -1,5 +1,6 @@
 """The search for nearest points: in which coordinates, and when to stop."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -68,12 +69,18 @@ def search(
     best: list[Nearest] = []
     idle = 0
 
+    def noted() -> Iterator[Nearest]:
+        """Pass iterates on, and keep the first: Ctrl-C may come before any rule was asked."""
+        for step in islice(nearest_points(hulls), max_steps):
+            best[:] = best or [step]
+            yield step
+
     def watch(step: Nearest) -> Status | None:
         nonlocal idle
         # Every step comes nearer, but for rounding: where that rules, more steps are useless.
-        nearer = not best or step.squared_norm < (1 - 1e-12) * best[0].squared_norm
+        nearer = step is best[0] or step.squared_norm < (1 - 1e-12) * best[0].squared_norm
         idle = 0 if nearer else idle + 1
-        if not best or step.squared_norm <= best[0].squared_norm:
+        if step.squared_norm <= best[0].squared_norm:
             best[:] = [step]
         if step.squared_norm <= (MET * step.size) ** 2 / 100:
             return Status.MEETING
@@ -82,7 +89,7 @@ def search(
         return Status.NEAREST if near or idle == _PATIENCE else None
 
     ended = drive(
-        islice(nearest_points(hulls), max_steps),
+        noted(),
         rules=[watch],
         max_iter=max_iter,
         at_max_iter=Status.MAX_ITER,
@@ -92,4 +99,6 @@ def search(
     )
     if ended.status is Status.MAX_ITER and ended.iterations < max_iter:
         ended = replace(ended, status=Status.NEAREST)  # no row is left to come nearer by
+    if not best:  # only Ctrl-C comes before the first
+        raise KeyboardInterrupt("interrupted before there was anything to keep")
     return best[0], ended
