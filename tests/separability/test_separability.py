@@ -1,5 +1,7 @@
 """Separability: every answer carries a witness that holds, and agrees with a linear program."""
 
+from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -105,6 +107,90 @@ def test_random_points_agree_with_a_linear_program(
         verify(found, X, positive, intercept)
 
 
+def nearly_dependent(rng: np.random.Generator) -> tuple[Floats, Any]:
+    """Return few points, one of which is a mean of others of the other class but for rounding."""
+    d, kind = int(rng.integers(1, 4)), rng.integers(4)
+    A = rng.normal(size=(rng.integers(max(d, 2), 6), d)) * 10.0 ** (rng.integers(-8, 9, d))
+    if kind == 1:
+        A = rng.normal(size=A.shape).round(1)
+    if kind == 2:
+        A = rng.dirichlet(np.ones(d + 1), len(A))  # rows add up to 1, but for rounding
+    positive = (rng.random(len(A)) < 0.4) & (np.arange(len(A)) > 0)
+    mean = rng.dirichlet(np.ones((~positive).sum())) @ A[~positive]
+    return np.vstack([A, mean]), np.append(positive, True)
+
+
+def hulls_meet(X: Floats, positive: Any, intercept: bool) -> bool:
+    """Say so in rational arithmetic: some d + 2 rows or fewer have weights that meet."""
+    rows = [
+        [Fraction(1), *(Fraction(x) if side else -Fraction(x) for x in [*row, float(intercept)])]
+        for row, side in zip(X.tolist(), positive, strict=True)
+    ]
+    sizes = range(1, min(len(X), X.shape[1] + 2) + 1)
+    return any(balanced(some) for m in sizes for some in combinations(rows, m))
+
+
+def balanced(rows: Any) -> bool:
+    """Say whether nonnegative weights of independent rows give (1, 0, …, 0), by elimination."""
+    table = [[*column, Fraction(k == 0)] for k, column in enumerate(zip(*rows, strict=True))]
+    for k in range(len(rows)):
+        pivot = next((i for i in range(k, len(table)) if table[i][k]), None)
+        if pivot is None:
+            return False
+        table[k], table[pivot] = table[pivot], table[k]
+        table[k] = [value / table[k][k] for value in table[k]]
+        for i in range(len(table)):
+            if i != k and table[i][k]:
+                table[i] = [a - table[i][k] * b for a, b in zip(table[i], table[k], strict=True)]
+    weights = [line[-1] for line in table]
+    return not any(weights[len(rows) :]) and min(weights) >= 0
+
+
+def check_nearly_dependent(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        X, positive = nearly_dependent(rng)
+        intercept = bool(rng.random() < 0.7)
+        found = mm.separate(X, positive, intercept=intercept)
+        if hulls_meet(X, positive, intercept):
+            assert found.separable is False
+            assert isinstance(found.witness, Overlap)
+            assert found.witness.exact
+            witnesses = found.witness.rows
+            assert hulls_meet(X[witnesses], positive[witnesses], intercept)
+        else:
+            assert found.separable is not False
+            with pytest.raises(mm.NotSeparableError, match="undecided at this precision"):
+                mm.HardMarginSVC(intercept="free" if intercept else "none").fit(X, positive)
+
+
+def test_points_that_depend_but_for_rounding_are_judged_exactly() -> None:
+    check_nearly_dependent(0, 30)
+
+
+@pytest.mark.full
+def test_many_points_that_depend_but_for_rounding() -> None:
+    check_nearly_dependent(1, 5000)
+
+
+@pytest.mark.parametrize("kind", ["shares", "levels", "mixtures"])
+def test_dependent_columns_do_not_keep_overlaps_from_being_proved(kind: str) -> None:
+    """Shares add up to 1 but for rounding; the levels of a variable do exactly."""
+    rng = np.random.default_rng(0)
+    X = rng.dirichlet(np.ones(20), 600)
+    if kind == "levels":
+        levels = np.eye(8)[rng.integers(0, 8, (600, 5))].reshape(600, 40)
+        X = np.hstack([levels / levels.std(axis=0), rng.standard_normal((600, 3))])
+    if kind == "mixtures":
+        X = rng.standard_normal((600, 10)) @ rng.standard_normal((10, 30))
+    positive = rng.random(600) < 0.4
+    found = mm.separate(X, positive)
+    assert found.separable is False
+    assert isinstance(found.witness, Overlap)
+    assert found.witness.exact
+    verify(found, X, positive)
+
+
 def test_the_margin_is_the_largest() -> None:
     for seed in range(10):
         X, y = mm.datasets.separable(200, n_features=5, margin=0.3, random_state=seed)
@@ -208,7 +294,7 @@ def test_wide_texts_are_decided() -> None:
 
 
 def test_hundreds_of_rows_that_meet_are_proved_to() -> None:
-    """Too many for fractions, and hulls that overlap too little to shrink: an enclosure does it."""
+    """Too many for exact arithmetic: an enclosure does it."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1500, 200))
     positive = rng.random(1500) < 0.5
@@ -228,10 +314,8 @@ def test_near_duplicates_do_not_mislead_the_products() -> None:
     positive = np.tile(rng.random(150) < 0.5, 2)
     found = mm.separate(X, positive)
     assert found.separable is True
-    distance = 2 * found.margin
-    for hulls in (Hulls.of(X, positive, True), Hulls.of(X, positive, True).shrunk(1e-9)):
-        nearest, _ = search(hulls, accuracy=1e-10)
-        assert_allclose(np.linalg.norm(nearest.point), distance, rtol=1e-6)
+    nearest, _ = search(Hulls.of(X, positive, True), accuracy=1e-10)
+    assert_allclose(np.linalg.norm(nearest.point), 2 * found.margin, rtol=1e-6)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -240,20 +324,12 @@ def test_hulls_agree_with_their_vectors(form: Any) -> None:
     X = np.where(rng.random((30, 12)) < 0.4, rng.standard_normal((30, 12)), 0.0)
     for intercept in (True, False):
         hulls = Hulls.of(form(X), rng.random(30) < 0.5, intercept)
-        for each in (hulls, hulls.shrunk(0.1)):
-            Z = each.dense()
-            weights = rng.random(len(each))
-            assert_allclose(each.gram(each), Z @ Z.T, atol=1e-13)
-            assert_allclose(each.squares(), (Z * Z).sum(axis=1), atol=1e-13)
-            if Z.shape[1] == 12:
-                assert_allclose(each.combination(weights), weights @ Z, atol=1e-13)
-                assert_allclose(each.products(X[0]), Z @ X[0], atol=1e-13)
-        # The points of rows drawn a tenth of the way towards the mean of their group.
-        weights = rng.random(30)
-        weights /= hulls.sums(weights)[hulls.group]
-        point = 0.9 * hulls.combination(weights) + 0.1 * hulls.means().sum(axis=0)
-        found = hulls.shrunk(0.1).combination(np.append(weights, 1.0))
-        assert_allclose(0.9 * found, point, atol=1e-13)
+        Z, weights = hulls.dense(), rng.random(30)
+        assert_allclose(hulls.gram(hulls), Z @ Z.T, atol=1e-13)
+        assert_allclose(hulls.squares(), (Z * Z).sum(axis=1), atol=1e-13)
+        if Z.shape[1] == 12:
+            assert_allclose(hulls.combination(weights), weights @ Z, atol=1e-13)
+            assert_allclose(hulls.products(X[0]), Z @ X[0], atol=1e-13)
 
 
 def test_bad_input() -> None:

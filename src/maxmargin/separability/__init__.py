@@ -5,9 +5,9 @@ hulls decide: if they differ, the plane midway between them separates; if they a
 convex weights that make it from either class show that no plane can.
 
 Both answers are checked on the original rows before they are given. A plane must leave every row on
-its side by more than rounding could account for. A common point must either hold in exact rational
-arithmetic, or survive when both classes are shrunk towards their means, which hulls that merely
-touch do not. Otherwise the answer is None: undecided at this precision.
+its side by more than rounding could account for. That the hulls meet must be proved, in exact
+arithmetic or by an enclosure of the weights in which all rounding is accounted for. Otherwise the
+answer is None: undecided at this precision.
 """
 
 from maxmargin.separability.decide import separate

@@ -134,6 +134,8 @@ def _searched(
         plane = verified_plane(found.point / scale, X, np.where(positive, 1, -1), intercept)
         if plane is not None:
             return plane
+    if ended.status is Status.MAX_TIME:
+        return None
     return verified_overlap(found, X, scaled, positive, intercept, max_time)
 
 

@@ -1,9 +1,12 @@
 """Proofs that no plane separates: weights of few rows of both classes that make one point."""
 
+import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.linalg
 import scipy.sparse as sp
 
 from maxmargin._typing import Flags, Floats, Ints
@@ -12,8 +15,10 @@ from maxmargin.separability.result import Overlap
 from maxmargin.separability.search import MET, search
 from maxmargin.solvers.min_norm_point import Hulls, Nearest
 
-_SHRINK = 1e-6  # how much smaller hulls must still meet
-_EXACT_WORK = 4e6  # multiplications of fractions that are worth waiting for: some seconds
+_OTHERS = 4  # times as many rows as a proof needs are tried where those found do not meet
+_EXACT_WORK = 1e6  # operations on whole numbers that are worth waiting for: about a second
+_DEPENDENT = 1e-10  # of a column: what is left of it beside others that may be rounding
+_PIVOTS = 20  # for each equation: far more than are ever needed
 
 
 def conflict(X: Any, positive: Flags, intercept: bool) -> Overlap | None:
@@ -44,27 +49,31 @@ def verified_overlap(
     intercept: bool,
     max_time: float | None,
 ) -> Overlap | None:
-    """Return the common point if it is exact, or robust against shrinking the classes."""
-    if found.squared_norm > (MET * max(found.size, 1e-300)) ** 2:
+    """Return the common point if exact arithmetic or an enclosure proves that there is one."""
+    if found.lowest > 0 and found.squared_norm > (MET * found.size) ** 2:
         return None
     rows, weights = fewest(found.rows, found.weights, scaled, positive, intercept)
-    sign = np.where(positive[rows], 1.0, -1.0)
-    picked = _dense(X[rows])
-    # Rationals are for whole numbers, whose weights they give exactly, and for what floats leave
-    # open: those of long fractions take seconds.
-    exact = None
-    proved = not _whole(picked) and _enclosed(weights, picked, sign, intercept)
-    if not proved:
-        exact = _exact_weights(picked, sign, intercept)
-        proved = exact is not None or _enclosed(weights, picked, sign, intercept)
-    if exact is not None:
-        weights = exact
-    elif not proved and not _meets_when_shrunk(scaled, positive, intercept, max_time):
+    sign, picked = np.where(positive[rows], 1.0, -1.0), _dense(X[rows])
+    # Exact arithmetic is quick for whole numbers, and gives their weights.
+    proved = _exact_weights(picked, sign, intercept) if _whole(picked) else None
+    if proved is None and _enclosed(weights, picked, sign, intercept):
+        proved = weights
+    if proved is None:  # they nearly meet: others may be proved to
+        others = np.setdiff1d(np.arange(len(positive)), rows)
+        most = min(_OTHERS * (X.shape[1] + 2), _EXACT_WORK / X.shape[1])
+        rows = np.sort(np.append(rows, others[:: math.ceil(max(len(others), 1) / most)]))
+        sign, picked = np.where(positive[rows], 1.0, -1.0), _dense(X[rows])
+        proved = _revealed_weights(picked, sign, intercept, max_time)
+        if proved is None:
+            proved = _exact_weights(picked, sign, intercept)
+    if proved is None:
         return None
+    kept = proved > 0
+    rows, weights, sign, picked = rows[kept], proved[kept], sign[kept], picked[kept]
     point = (weights * (sign > 0)) @ picked if intercept else np.zeros(X.shape[1])
     apart = np.linalg.norm((weights * sign) @ picked)
     largest = max(float(np.linalg.norm(picked, axis=1).max()), 1e-300)
-    return Overlap(rows, weights, point, float(apart / largest), proved)
+    return Overlap(rows, weights, point, float(apart / largest), True)
 
 
 def fewest(
@@ -114,37 +123,63 @@ def _whole(picked: Floats) -> bool:
     return bool((picked == np.round(picked)).all() and abs(picked).max() < 2**31)
 
 
+def _whole_columns(picked: Floats, intercept: bool) -> list[npt.NDArray[np.object_]]:
+    """Return the columns as the smallest whole numbers with the same answer, without those of 0.
+
+    An intercept makes up for what is subtracted from a column: one with two values has 0 and 1.
+    """
+    columns = []
+    for values in picked.T:
+        ratios = [value.as_integer_ratio() for value in values.tolist()]
+        unit = max(below for _, below in ratios)  # a power of two, as all of them are
+        column = np.array([above * (unit // below) for above, below in ratios], dtype=object)
+        column -= column.min() if intercept else 0
+        if column.any():
+            columns.append(column // math.gcd(*column))
+    return columns
+
+
 def _exact_weights(picked: Floats, sign: Floats, intercept: bool) -> Floats | None:
-    """Return nonnegative weights that solve the equations in rationals, or None."""
-    columns = [column for column in (picked * sign[:, np.newaxis]).T if column.any()]
-    m, d = len(picked), len(columns)
-    digits = 1 if _whole(picked) else 8
-    if digits * m * m * (d + 2) > _EXACT_WORK:
+    """Return weights of these rows that meet exactly; None if there are none, or too much work."""
+    if picked.size > _EXACT_WORK:
         return None
-    equations = [[*map(Fraction, column), Fraction(0)] for column in columns]
-    equations += [[*map(Fraction, side), Fraction(1)] for side in _sums(sign, intercept)]
-    solution = _solved(equations, m)
-    if solution is None or min(solution) < 0:
+    columns, m = _whole_columns(picked, intercept), len(picked)
+    count = len(columns) + 1 + intercept
+    bits = sum(int(abs(column).max()).bit_length() for column in columns)
+    if min(m, count) * m * count * (1 + (bits / 1000) ** 1.5) > _EXACT_WORK:
         return None
-    return np.array([float(weight) for weight in solution])
+    signs, totals = sign.astype(int).astype(object), np.array(_sums(sign, intercept)).astype(int)
+    equations = np.array([*totals.astype(object), *(column * signs for column in columns)])
+    right = np.array([1] * len(totals) + [0] * len(columns), dtype=object)
+    return _nonnegative_solution(np.column_stack([equations, right]))
 
 
-def _solved(equations: list[list[Fraction]], m: int) -> list[Fraction] | None:
-    """Return the solution of linear equations in m unknowns if there is exactly one."""
-    for column in range(m):
-        pivot = next((k for k in range(column, len(equations)) if equations[k][column]), None)
-        if pivot is None:
-            return None
-        equations[column], equations[pivot] = equations[pivot], equations[column]
-        head = equations[column]
-        head[:] = [value / head[column] for value in head]
-        for k, row in enumerate(equations):
-            if k != column and row[column]:
-                factor = row[column]
-                equations[k] = [a - factor * b for a, b in zip(row, head, strict=True)]
-    if any(row[m] for row in equations[m:]):
+def _nonnegative_solution(table: npt.NDArray[np.object_]) -> Floats | None:
+    """Return x ≥ 0 with Ax = b for the table (A, b) of whole numbers, b ≥ 0; None if none is found.
+
+    The first phase of the simplex method, by Bland's rule, which never cycles. The table is kept
+    times its last pivot: then all divisions are exact (Edmonds 1967; Bareiss 1968).
+    """
+    count, n = table.shape[0], table.shape[1] - 1
+    table = np.vstack([table, -table.sum(axis=0)])  # what is violated, to be made 0
+    basis, last = np.arange(n, n + count), 1
+    for _ in range(_PIVOTS * count):
+        entering = np.flatnonzero(table[-1, :n] < 0)
+        if not len(entering):
+            break
+        column = table[:, entering[0]].copy()
+        rows = np.flatnonzero(column[:-1] > 0)
+        ratios = [Fraction(table[k, n], column[k]) for k in rows]
+        _, _, row = min(zip(ratios, basis[rows], rows, strict=True))
+        head = table[row].copy()
+        table = (column[row] * table - np.outer(column, head)) // last
+        table[row], basis[row], last = head, entering[0], column[row]
+    if table[-1, n]:
         return None
-    return [row[m] for row in equations[:m]]
+    x = np.zeros(n)
+    for k in np.flatnonzero(basis < n):
+        x[basis[k]] = table[k, n] / last
+    return x
 
 
 def _enclosed(weights: Floats, picked: Floats, sign: Floats, intercept: bool) -> bool:
@@ -153,14 +188,12 @@ def _enclosed(weights: Floats, picked: Floats, sign: Floats, intercept: bool) ->
     With R an approximate inverse of the equations' matrix A and ‖I − RA‖ < 1, the one solution is
     within ‖R(right − A·weights)‖/(1 − ‖I − RA‖) of any weights. All roundings are accounted for.
     """
-    rows = picked * sign[:, np.newaxis]
-    rows = rows[:, rows.any(axis=0)]
     m = len(weights)
-    if rows.shape[1] + 1 + intercept != m:
+    Z = _revealed(picked, intercept)
+    if Z is None or Z.shape[1] != m - 1:
         return False
-    A = np.vstack([(rows / np.exp2(np.floor(np.log2(np.abs(rows).max(axis=0))))).T,
-                   *_sums(sign, intercept)])  # fmt: skip
-    right = np.append(np.zeros(rows.shape[1]), np.ones(1 + intercept))
+    A = np.vstack([(Z * sign[:, np.newaxis]).T, np.ones(m)])
+    weights, right = weights / weights.sum(), np.append(np.zeros(m - 1), 1.0)
     try:
         inverse = np.linalg.inv(A)
     except np.linalg.LinAlgError:
@@ -173,12 +206,71 @@ def _enclosed(weights: Floats, picked: Floats, sign: Floats, intercept: bool) ->
     return bool(contraction < 0.5 and error / (1 - contraction) < weights.min())
 
 
-def _meets_when_shrunk(X: Any, positive: Flags, intercept: bool, max_time: float | None) -> bool:
-    """Return whether the hulls still meet after each class is drawn towards its mean.
+def _revealed_weights(
+    picked: Floats, sign: Floats, intercept: bool, max_time: float | None
+) -> Floats | None:
+    """Return weights of these rows near which there are some that are proved to meet, or None."""
+    Z, positive = _revealed(picked, intercept), sign > 0
+    if Z is None:
+        return None
+    found, _ = search(Hulls.of(Z, positive, False), accuracy=1e-10, max_time=max_time)
+    if found.squared_norm > (MET * found.size) ** 2:
+        return None
+    rows, weights = fewest(found.rows, found.weights, Z, positive, False)
+    if not _enclosed(weights, picked[rows], sign[rows], intercept):
+        return None
+    every = np.zeros(len(sign))
+    every[rows] = (1 + intercept) * weights
+    return every
 
-    If a plane separated the classes at all, it would separate the smaller ones by a millionth of
-    the distance of their means: then they could not meet to within a millionth of that.
+
+def _revealed(picked: Floats, intercept: bool) -> Floats | None:
+    """Return these rows with a constant for the intercept, in coordinates that are independent.
+
+    Columns that depend on others up to rounding become what is left of them after those are
+    subtracted in exact arithmetic, scaled up; where nothing is left they vanish. Any coefficients
+    near the right ones will do, but simple ones leave nothing of what depends exactly. None if it
+    would be too much work.
     """
-    shrunk = Hulls.of(X, positive, intercept).shrunk(_SHRINK)
-    found, _ = search(shrunk, accuracy=1e-10, max_time=max_time)
-    return found.squared_norm <= (MET * found.size) ** 2
+    used = picked[:, picked.any(axis=0)]
+    Z = _with_constant(used / np.exp2(np.floor(np.log2(np.abs(used).max(axis=0)))), intercept)
+    R, order, rank = _independent(Z)
+    if rank == Z.shape[1]:
+        return Z
+    if len(Z) * rank * (Z.shape[1] - rank) > 4 * _EXACT_WORK:
+        return None
+    columns = _whole_columns(picked, intercept)
+    units = [1 << int(abs(column).max()).bit_length() for column in columns]
+    scaled = [column / unit for column, unit in zip(columns, units, strict=True)]
+    Z = _with_constant(np.array(scaled, dtype=np.float64).reshape(-1, len(Z)).T, intercept)
+    if intercept:
+        columns, units = [*columns, np.array([1] * len(Z), dtype=object)], [*units, 1]
+    R, order, rank = _independent(Z)
+    shares = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:])
+    independent = [Z[:, order[:rank]]]
+    for j, parts in zip(order[rank:], shares.T, strict=True):
+        factors = [_simple(part) * Fraction(units[j], units[k])
+                   for part, k in zip(parts, order[:rank], strict=True)]  # fmt: skip
+        common = math.lcm(*(factor.denominator for factor in factors))
+        left = common * columns[j]
+        for factor, k in zip(factors, order[:rank], strict=True):
+            left = left - int(common * factor) * columns[k] if factor else left
+        if left.any():
+            independent.append((left / abs(left).max()).astype(np.float64)[:, np.newaxis])
+    return np.hstack(independent)
+
+
+def _with_constant(Z: Floats, intercept: bool) -> Floats:
+    return np.column_stack([Z, np.ones(len(Z))]) if intercept else Z
+
+
+def _independent(Z: Floats) -> tuple[Floats, Ints, int]:
+    """Return a triangle for the columns in some order, of which so many first are independent."""
+    _, R, order = scipy.linalg.qr(Z, mode="economic", pivoting=True)
+    sizes = np.abs(R.diagonal())
+    return R, order, int((sizes > _DEPENDENT * sizes.max(initial=0.0)).sum())
+
+
+def _simple(value: float) -> Fraction:
+    near = Fraction(value).limit_denominator(1000)
+    return near if abs(near - Fraction(value)) < _DEPENDENT else Fraction(value)

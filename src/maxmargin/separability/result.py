@@ -27,8 +27,9 @@ class Overlap:
     residual : float
         How far apart the two combinations are, divided by the largest of the rows: rounding, or 0.
     exact : bool
-        Whether weights that meet exactly are proved to exist: in rational arithmetic, in which case
-        these are they, rounded; or, for many rows, by an interval around these.
+        Whether weights that meet exactly are proved to exist: in exact arithmetic, in which case
+        these are they, rounded; or by an interval around these. It is always True for rows of
+        numbers; ``HardMarginSVC`` with a kernel knows the rows only up to rounding.
     """
 
     rows: Ints
@@ -45,7 +46,8 @@ class Separation:
     Attributes
     ----------
     separable : bool or None
-        True or False, with a witness; None if it cannot be decided at this precision or in time.
+        True or False, with a witness that proves it; None if it cannot be decided at this precision
+        or in time.
     witness : Hyperplane, Overlap or None
         The plane (positive for the larger class), or the weights that show there is none. For
         several classes it belongs to the pair that decided.

@@ -68,18 +68,6 @@ class Hulls:
         group = np.where(positive, 0, 1) if intercept else np.zeros(len(positive), dtype=int)
         return cls(X, np.where(positive, 1.0, -1.0), group, 1 + intercept)
 
-    def shrunk(self, part: float) -> "Hulls":
-        """Return what has the points, up to a factor, of each group drawn towards its mean m.
-
-        Σα((1 − t)z + tm) = (1 − t)(Σαz + Σtm/(1 − t)): the last sum is a group of one vector.
-        """
-        constant = part / (1 - part) * self.means().sum(axis=0, keepdims=True)
-        X = sp.vstack([self.X, sp.csr_array(constant)], "csr") if sp.issparse(self.X) else (
-            np.vstack([self.X, constant])
-        )  # fmt: skip
-        factor, group = np.append(self.factor, 1.0), np.append(self.group, self.groups)
-        return Hulls(X, factor, group, self.groups + 1)
-
     def means(self) -> Floats:
         """Return the mean of each group."""
         return self.combinations(1.0 / np.bincount(self.group)[self.group])
