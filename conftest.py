@@ -12,10 +12,13 @@ from hypothesis.internal.conjecture import providers
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# A change is judged by the same examples every time; ./check --full looks for new ones (it passes
-# --hypothesis-profile full, which pytest reads after this file). There is no deadline, because an
-# example may be the first to compile a loop.
-hypothesis.settings.register_profile("check", deadline=None, derandomize=True, database=None)
+# A change is judged by the same examples every time, and by more of them in ./check --wide; --full
+# looks for new ones (./check passes --hypothesis-profile, which pytest reads after this file).
+# There is no deadline, because an example may be the first to compile a loop.
+hypothesis.settings.register_profile("wide", deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile(
+    "check", hypothesis.settings.get_profile("wide"), max_examples=25
+)
 hypothesis.settings.register_profile("full", deadline=None, derandomize=False, print_blob=True)
 hypothesis.settings.load_profile("check")
 
@@ -36,14 +39,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FIRST:END",
         help="seeds that the runs over many generated sets draw from (default 0:100)",
     )
+    parser.addoption(
+        "--cases",
+        type=int,
+        default=0,
+        metavar="N",
+        help="run at most N cases of each parametrised test, evenly spread (default: all of them)",
+    )
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests in a browser another try: on a busy machine it may be late for its own reasons."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep ``--cases`` of each test, and give tests in a browser another try.
+
+    On a busy machine a browser may be late for its own reasons.
+    """
     for item in items:
         if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.flaky(reruns=2))
+    most = config.getoption("--cases")
+    if most:
+        kept = set(_spread(items, most))
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
+
+
+def _spread(items: list[pytest.Item], most: int) -> Iterator[pytest.Item]:
+    """Yield ``most`` cases of each test, the first and the last among them."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for same in cases.values():
+        if len(same) <= most or same[0].get_closest_marker("all_cases"):
+            yield from same
+        else:
+            yield from (same[i * (len(same) - 1) // (most - 1)] for i in range(most))
 
 
 @pytest.fixture

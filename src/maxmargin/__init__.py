@@ -106,7 +106,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, "__doc__", "__file__", "__version__"})
 
 
 __all__ = [

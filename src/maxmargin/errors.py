@@ -1,7 +1,15 @@
-"""Errors that carry more than a message, and the question for a word that was misspelt."""
+"""Errors that carry more than a message, warnings that point at the caller, and spelling hints."""
 
+import inspect
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from weakref import WeakKeyDictionary
+
+# Packages between a user's line and ours; a warning points at the first line outside them.
+_PASSED_THROUGH = {"maxmargin", "sklearn", "joblib", "threading", "concurrent", "functools"}
+_SEARCHES = "sklearn.model_selection._search"
+_WARNED: WeakKeyDictionary[object, set[type[Warning]]] = WeakKeyDictionary()
 
 
 class NotSeparableError(ValueError):
@@ -41,3 +49,21 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     by_lower = {name.lower(): name for name in known}
     near = get_close_matches(str(word).lower(), by_lower, n=1)
     return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the caller's line: the innermost one outside this library and scikit-learn.
+
+    Of the many fits of one of scikit-learn's searches only the first warns, and says so.
+    """
+    level, frame, search = 1, inspect.currentframe(), None
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED_THROUGH:
+        if frame.f_globals["__name__"] == _SEARCHES:
+            search = frame.f_locals.get("self", search)
+        level, frame = level + 1, frame.f_back
+    if search is not None:
+        if category in _WARNED.setdefault(search, set()):
+            return
+        _WARNED[search].add(category)
+        message += " Only the first such fit of this search is reported."
+    warnings.warn(message, category, stacklevel=level)

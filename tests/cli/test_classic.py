@@ -22,6 +22,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 import maxmargin as mm
 from maxmargin.cli import main
 
+pytestmark = pytest.mark.wide
+
 PROGRAMS = ("svm-train", "svm-predict", "svm-scale", "liblinear-train", "liblinear-predict")
 DATA = os.environ.get("MAXMARGIN_DATA", "")
 

@@ -517,6 +517,7 @@ print(in_blocks - before, peak() - in_blocks, size)
 """
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is counted in other units")
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_memory_is_little_more_than_that_of_the_rows(tmp_path: Path, ending: str) -> None:

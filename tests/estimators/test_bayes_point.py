@@ -397,6 +397,7 @@ def checks(seed: int) -> Iterator[tuple[Floats, Floats, Floats]]:
     yield model.predict_proba(rows)[:, 1], np.array(exact), model.standard_error(rows)
 
 
+@pytest.mark.wide
 def test_standard_errors_are_honest_on_200_random_problems() -> None:
     every = [each for seed in range(216) for each in checks(seed)]
     assert len(every) >= 200

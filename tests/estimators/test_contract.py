@@ -16,6 +16,7 @@ from tests.support.estimators import ESTIMATORS, SEARCHES, TRANSFORMERS, expecte
 EVERY = ESTIMATORS + SEARCHES + TRANSFORMERS
 
 
+@pytest.mark.all_cases
 @parametrize_with_checks(EVERY, expected_failed_checks=expected_failures)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

@@ -97,6 +97,7 @@ def test_closes_the_gap_on_real_data(load: Any, C: float, intercept: Intercept) 
     assert certified(problem, solved(problem, tol=1e-6)).holds(1e-6)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("intercept", ALL)
 def test_sweeps_alone_close_the_gap(intercept: Intercept) -> None:
     """More columns than a factorization would take, and many free duals: no Newton steps."""

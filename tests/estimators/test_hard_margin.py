@@ -363,7 +363,7 @@ def test_weights_are_presence_only() -> None:
     assert without.alpha_.shape == (60,)
     assert without.alpha_[~kept] == 0.0
     assert_array_equal(without.support_, np.flatnonzero(without.alpha_))
-    with pytest.raises(ValueError, match="only one class"):
+    with pytest.raises(ValueError, match="leaves only the class"):
         mm.HardMarginSVC().fit(X, y, sample_weight=y > 0)
 
 

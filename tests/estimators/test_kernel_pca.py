@@ -388,6 +388,7 @@ def with_eigenvalues(values: Any) -> Any:
     return (K + K.T) / 2
 
 
+@pytest.mark.wide
 def test_copies_above_a_dense_spectrum_are_all_found() -> None:
     """A block of 16 columns sees 16 of 20 copies, and the next eigenvalue is not far below."""
     values = np.append(np.full(20, 2.0), np.random.default_rng(1).uniform(0, 1.9, 979))

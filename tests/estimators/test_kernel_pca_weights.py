@@ -141,6 +141,7 @@ def test_residuals_are_what_they_say(route: str) -> None:
         assert np.abs(exact - value).min() <= residual + 1e-12
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("factor", [1.0, 1e90])
 def test_a_search_in_single_precision_is_proven_in_double(monkeypatch: Any, factor: float) -> None:
     monkeypatch.setattr(gram, "SMALL", 100)

@@ -112,6 +112,7 @@ def check_promise(name: str, kind: str, kernel: str, tol: float, seed: int) -> A
     return model.status_
 
 
+@pytest.mark.wide
 @given(case=CASES)
 @settings(max_examples=200)
 def test_no_fit_claims_too_much_and_none_fails_in_silence(case: Any) -> None:
@@ -502,6 +503,7 @@ def check_leaks(fits: int) -> None:
     assert resident() - before < 5
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_fits_leave_no_memory_behind() -> None:
     check_leaks(1000)

@@ -101,6 +101,7 @@ def test_iris_with_a_steep_polynomial_sk13557(C: float, degree: int, gamma: floa
     confirmed(pair, ref.poly(degree, gamma, 0.0), X[two], labels, C=C)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("C", "degree", "gamma", "n"),
     [

@@ -383,6 +383,7 @@ def check_promise(
         assert model.stop_reason_ == str(caught[0].message)
 
 
+@pytest.mark.wide
 @given(case=CASES)
 @settings(max_examples=300)
 def test_no_fit_claims_too_much_and_none_fails_in_silence(case: Any) -> None:

@@ -436,6 +436,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, learner.update
 """
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("learner", ["Perceptron", "AveragedPerceptron"])
 def test_ten_million_rows_stream_in_bounded_memory(learner: str) -> None:
     def megabytes(rows: int) -> int:

@@ -85,6 +85,7 @@ def measured(grammar: Grammar, X: Any, y: Any, X_test: Any, y_test: Any) -> Numb
     )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_chain_reads_what_single_digits_hide(name: str) -> None:
     data = images(0.9)

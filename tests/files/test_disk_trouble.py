@@ -139,6 +139,7 @@ def test_files_that_may_not_be_large(tmp_path: Path) -> None:
     try_all(tmp_path, "limit", [], limit=20_000)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("trouble", ["full", "read-only"])
 def test_disks(tmp_path: Path, trouble: str) -> None:
     mount = ["unshare", "--mount", "mount", "-t", "tmpfs", "x", str(tmp_path)]

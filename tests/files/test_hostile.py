@@ -1230,6 +1230,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
 def test_headers_do_not_fill_memory(tmp_path: Path) -> None:
     """What compiled code takes is seen from outside only."""

@@ -102,6 +102,7 @@ def kill_writers(folder: Path, kills: int, seed: int) -> dict[str, int]:
     return seen
 
 
+@pytest.mark.wide
 def test_fifty_kills(tmp_path: Path) -> None:
     kill_writers(tmp_path, kills=50, seed=0)
 

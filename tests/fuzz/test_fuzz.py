@@ -5,6 +5,8 @@ import pytest
 from tests.fuzz.mutants import draw_mutants
 from tests.fuzz.targets import TARGETS, read_corpus
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_mutants(name: str) -> None:

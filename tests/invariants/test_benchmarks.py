@@ -472,6 +472,7 @@ def test_only_a_checkout_is_compared_with(tmp_path: Path) -> None:
         main(["path", "--against", str(tmp_path)])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "trial"),
     [

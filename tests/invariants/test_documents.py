@@ -72,6 +72,7 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("page", [page for page in DOCUMENTS if runs(page)], ids=name)
 def test_code_does_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -129,6 +130,7 @@ def test_the_gallery_shows_every_example() -> None:
     assert sorted(shown) == sorted(script.stem for script in (ROOT / "examples").glob("*.py"))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
 def test_examples_run(
     script: Path,

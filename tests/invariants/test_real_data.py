@@ -45,6 +45,7 @@ def test_averaging_learns_something_everywhere(name: str) -> None:
     assert model.score(X, y) > majority - 0.02
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["a1a", "reuters-money-fx", "news20"])
 def test_sparse_equals_dense(name: str) -> None:
     X, y = load(name)

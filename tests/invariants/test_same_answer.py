@@ -94,6 +94,7 @@ def busy_machine() -> Iterator[None]:
             burner.wait()
 
 
+@pytest.mark.wide
 def test_cold_and_warm_agree(tmp_path: Path) -> None:
     names = ["circles", "gap", "iris"]
     cold = ask(names, tmp_path)

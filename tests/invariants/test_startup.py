@@ -34,6 +34,7 @@ def copied_package(tmp_path: Path) -> Path:
     return tmp_path / "lib"
 
 
+@pytest.mark.wide
 def test_compilation_is_announced_once_and_then_cached(copied_package: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(copied_package)}
     first = run(FIT, env=environment)
@@ -42,6 +43,7 @@ def test_compilation_is_announced_once_and_then_cached(copied_package: Path) -> 
     assert run(FIT, env=environment).stderr == ""
 
 
+@pytest.mark.wide
 def test_cached_loops_do_without_what_compiling_needs(copied_package: Path) -> None:
     cache = str(copied_package / "cache")
     environment = {**os.environ, "PYTHONPATH": str(copied_package), "NUMBA_CACHE_DIR": cache}
@@ -61,6 +63,7 @@ print(numba.njit(space["plus_one"])(1))
     assert run(code).stdout.strip() == "2"
 
 
+@pytest.mark.wide
 def test_cached_loops_go_stale_with_any_file_they_call(copied_package: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(copied_package)}
     run(FIT, env=environment)
@@ -69,6 +72,7 @@ def test_cached_loops_go_stale_with_any_file_they_call(copied_package: Path) -> 
     assert "compiling" in run(FIT, env=environment).stderr
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("home_is_writable", [True, False])
 def test_works_where_the_package_cannot_be_written(
     copied_package: Path, tmp_path: Path, home_is_writable: bool

@@ -254,6 +254,7 @@ class TestSeveralProblems:
         assert min(shares) >= 0.1 - 0.011
         assert shares[0] <= 0.1 + 0.011
 
+    @pytest.mark.wide
     @pytest.mark.parametrize("scheme", ["ovo", "ovr", "crammer_singer"])
     @pytest.mark.parametrize("max_time", [0.2, 2.0])
     def test_certificates_are_foreseen(

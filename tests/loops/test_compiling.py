@@ -16,6 +16,8 @@ from maxmargin import clock
 from maxmargin.problems.problem import Iterate, Status
 from maxmargin.solve import drive
 
+pytestmark = pytest.mark.wide
+
 
 def run(code: str, cache: Path, **options: Any) -> "subprocess.CompletedProcess[str]":
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}

@@ -178,6 +178,7 @@ def test_objectives_beside_libsvm(name: str) -> None:
         assert own.dual >= theirs.dual * (1 - TOL)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["SVC", "SVR"])
 def test_gaps_on_a_matrix_of_single_precision(name: str) -> None:
     """With 2500 rows the search has its matrix in float32: gaps hold for the exact one."""

@@ -217,6 +217,7 @@ prequential(model, stream, every=150, checkpoint={folder!r}, resume=True, callba
 """
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 @pytest.mark.parametrize(("name", "kills"), [("AveragedPerceptron", [5]), ("LinearSVC", [9, 7])])
 def test_a_killed_run_is_resumed_to_the_bit(tmp_path: Path, name: str, kills: list[int]) -> None:
@@ -363,6 +364,7 @@ for model in (mm.AveragedPerceptron(), mm.LinearSVC()):
 """
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is in kB on Linux")
 def test_memory_is_bounded() -> None:
     command = [sys.executable, "-c", STREAM_MUCH]

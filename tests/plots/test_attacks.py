@@ -17,6 +17,8 @@ import maxmargin as mm
 from maxmargin.plots.style import foreground
 from tests.support.drawing import assert_fits
 
+pytestmark = pytest.mark.wide
+
 plt = pytest.importorskip("matplotlib.pyplot")
 
 LONG = ("a" * 10_000, "b" * 10_000)

@@ -414,6 +414,7 @@ def test_the_drawn_line_separates(apart: Any) -> None:
     assert_array_equal(np.unique(drawn, axis=0), np.unique(X, axis=0))
 
 
+@pytest.mark.wide
 def test_vertical_and_horizontal_planes() -> None:
     for X in ([[0, 0], [2, 0], [0, 1], [2, 1]], [[0, 0], [0, 2], [1, 0], [1, 2]]):
         display = plots.SeparabilityDisplay.from_data(X, [0, 1, 0, 1])
@@ -504,6 +505,7 @@ def test_many_rows_are_thinned_openly_and_hulls_are_of_all() -> None:
     assert_apart(settled(display.figure_))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("labels", [HOSTILE[:2], HOSTILE[2:4], HOSTILE[4:6], HOSTILE[6:]])
 def test_hostile_columns_and_labels(labels: list[str], blobs: Any) -> None:
     X, y = blobs

@@ -105,6 +105,7 @@ def is_black(artist: Any) -> bool:
     return any(shade[:3].sum() == 0 and shade[3] > 0 for shade in shades)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("background", ["light", "dark"])
 @pytest.mark.parametrize("name", MAKERS)
 def test_everything_is_visible_on_any_background(name: str, background: str) -> None:
@@ -118,6 +119,7 @@ def test_everything_is_visible_on_any_background(name: str, background: str) -> 
             assert not [a for a in [*panel.lines, *panel.collections] if is_black(a)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", NARROW)
 def test_one_column_of_a_journal_is_enough_and_axes_are_taken(name: str) -> None:
     with plots.theme():
@@ -130,6 +132,7 @@ def test_one_column_of_a_journal_is_enough_and_axes_are_taken(name: str) -> None
         assert_complete(display)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("pair", HOSTILE, ids=["markup", "long"])
 @pytest.mark.parametrize("name", MAKERS)
 def test_hostile_names_are_drawn_as_text(name: str, pair: tuple[str, str], tmp_path: Any) -> None:
@@ -147,6 +150,7 @@ def test_a_display_that_fails_leaves_no_figure_behind() -> None:
     assert not plt.get_fignums()
 
 
+@pytest.mark.wide
 def test_importing_displays_loads_no_matplotlib() -> None:
     code = "from maxmargin.plots import *; import sys; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -273,6 +273,7 @@ def test_the_image_is_the_gram_matrix_in_its_order(
     assert_whole(display)
 
 
+@pytest.mark.wide
 def test_eigenvalues_are_drawn_by_sign(rings: tuple[Any, Any]) -> None:
     X, _ = rings
     display = Gram.from_kernel(Sigmoid(gamma=0.5, coef0=-1.0), X)
@@ -318,6 +319,7 @@ def test_of_many_rows_a_sample_is_drawn_and_said() -> None:
     assert_allclose(display.matrix, kernel.resolved(X).gram(X[display.order]), rtol=1e-8)
 
 
+@pytest.mark.wide
 def test_the_kernel_of_a_model(rings: tuple[Any, Any], model: Any) -> None:
     X, y = rings
     fitted = mm.SVC(kernel="rbf", gamma=0.5).fit(X, y)
@@ -330,6 +332,7 @@ def test_the_kernel_of_a_model(rings: tuple[Any, Any], model: Any) -> None:
         Gram.from_estimator(mm.LinearSVC().fit(X, y), X, y)
 
 
+@pytest.mark.wide
 def test_other_rows_than_floats(rings: tuple[Any, Any]) -> None:
     X, y = rings
     single = Gram.from_kernel("rbf", X.astype(np.float32), y)
@@ -353,6 +356,7 @@ def test_gram_of_zeros() -> None:
 # ------------------------------------------------------------------- draws from a prior
 
 
+@pytest.mark.wide
 def test_draws_have_the_kernel_for_covariance() -> None:
     x = np.linspace(-2, 2, 9)
     N = 400
@@ -395,6 +399,7 @@ def test_kernels_by_name_and_axes_given() -> None:
     assert isinstance(again.ax_[0], Axes)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
@@ -415,6 +420,7 @@ def test_a_prior_refuses_nonsense(wrong: Any, named: str) -> None:
 # ------------------------------------------------------------------- all of them
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("which", ["circle", "components"])
 def test_many_points_are_thinned_and_said(which: str) -> None:
     X, y = mm.datasets.circles(30_000, random_state=0)
@@ -430,6 +436,7 @@ def test_many_points_are_thinned_and_said(which: str) -> None:
     assert_whole(display)
 
 
+@pytest.mark.wide
 def test_a_legend_of_many_long_names_fits() -> None:
     X = np.random.default_rng(0).normal(size=(45, 2))
     y = np.array([f"a class with a long name {k}" for k in range(15)])[np.arange(45) % 15]

@@ -452,6 +452,7 @@ def test_precomputed_kernels_along_w(moons: Any) -> None:
         draw(given, K, y, view="data")
 
 
+@pytest.mark.wide
 def test_many_points_are_thinned_openly(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = mm.datasets.gaussians(100_000, variance=0.15, random_state=0)
     model = mm.LinearSVC(C=1e-3).fit(X, y)
@@ -487,6 +488,7 @@ def test_few_support_vectors_among_many_points_are_all_kept() -> None:
 # ---------------------------------------------------------------- looks
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("background", ["light", "dark"])
 @pytest.mark.parametrize("options", [{"features": (0, 1)}, {"view": "margin"}], ids=str)
 @pytest.mark.parametrize("model", [mm.LinearSVC(), mm.SVC()], ids=str)
@@ -507,6 +509,7 @@ def test_everything_lies_inside_a_column(
         assert (sum(foreground) > 1.5) == (background == "dark")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("k", range(0, len(HOSTILE), 2))
 def test_hostile_names(k: int, five: Any) -> None:
     X, y = five

@@ -19,6 +19,7 @@ X = np.array(
 Y = np.array(["up", "up", "up", "up", "down", "down", "down"])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("view", ["sphere", "plane"])
 def test_centres_and_votes_are_those_of_the_polygon(view: str) -> None:
     display = mm.plots.VersionSpaceDisplay.from_data(X, Y, view=view)
@@ -34,6 +35,7 @@ def test_centres_and_votes_are_those_of_the_polygon(view: str) -> None:
     assert_allclose(display.probability(places), exact, atol=0.03)
 
 
+@pytest.mark.wide
 def test_the_even_vote_is_drawn_where_it_is() -> None:
     display = mm.plots.VersionSpaceDisplay.from_data(X, Y, view="plane")
     curve = np.vstack([path.vertices for path in display.vote_.get_paths()])

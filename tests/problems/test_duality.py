@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -109,6 +110,7 @@ def test_feasible_duals_stay_as_they_are(data: st.DataObject, intercept: Interce
     assert change == 0
 
 
+@pytest.mark.wide
 def test_the_best_intercept_where_curves_meet_bounds() -> None:
     """A hinge with a rounded kink: quadratic, then linear where its dual is at its bound."""
     rng = np.random.default_rng(0)

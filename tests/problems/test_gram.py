@@ -58,6 +58,7 @@ def test_threads_change_no_bit(threads: int) -> None:
     assert_array_equal(one.dot(weights, every), more.dot(weights, every))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("memory", [1, None])
 @pytest.mark.parametrize("columns", [9, 70])
 def test_fast_blocks_are_parts_of_the_matrix_whatever_the_memory(

@@ -330,6 +330,7 @@ def test_an_interval_of_an_area_by_its_definition() -> None:
             assert abs(value - end) == pytest.approx(1.96 * error, rel=1e-6)
 
 
+@pytest.mark.wide
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """Two normal classes one apart: the area is Φ(1/√2), the balanced accuracy of 0.5 is Φ(1/2)."""
     rng = np.random.default_rng(0)
@@ -497,6 +498,7 @@ def prepared() -> ColumnTransformer:
     )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "machine",
     [
@@ -766,6 +768,7 @@ def shown_script(found: Page) -> str:
     return unescape(inside)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("given", ["table", "svmlight", "bundled"])
 def test_the_script_of_the_command_prints_the_figures_of_its_report(
     given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -1033,6 +1036,7 @@ def test_hostile_names_are_inert(write: Callable[..., Page]) -> None:
     assert len(found.source) < 60_000  # ten thousand letters are not repeated
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", [r"$\frac{" * 8, "$$", *HOSTILE[3:]])
 def test_pictures_of_two_hostile_columns_are_drawn(write: Callable[..., Page], name: str) -> None:
     rows = pd.DataFrame(WIDE[:, :2], columns=[name, "other"])

@@ -361,6 +361,7 @@ def test_a_fit_without_time_reads_rows_for_its_certificate_alone() -> None:
     assert chunks.reads <= 5 * 40
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("how", ["max_iter", "callback", "Ctrl-C"])
 def test_a_fit_that_ended_early_goes_on_from_its_checkpoint(how: str, tmp_path: Path) -> None:
     X, y, _ = (np.concatenate(column) for column in zip(*make_parts(), strict=True))

@@ -110,6 +110,7 @@ def assert_bounds_are_true(problem: BlockedProblem, X: Any, loss: Loss, iterate:
 # ------------------------------------------------------------------- wide rows
 
 
+@pytest.mark.wide
 def test_wide_rows_agree_with_memory_within_both_gaps(texts: tuple[Any, Any]) -> None:
     X, y = texts
     one = mm.LinearSVC().fit(X, y)
@@ -205,6 +206,7 @@ def test_a_killed_fit_goes_on_from_its_checkpoint(
     assert not list(tmp_path.glob("*/vectors.json"))
 
 
+@pytest.mark.wide
 def test_a_fit_killed_after_it_handed_over_goes_on_there(
     texts: tuple[Any, Any], tmp_path: Path
 ) -> None:

@@ -306,6 +306,7 @@ def kill_and_go_on(folder: Path, kills: int, expected: Any) -> None:
     assert not [path for path in (folder / "killed").glob("*/*") if path.is_file()]
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_a_killed_process_goes_on_to_the_same_bits(tmp_path: Path, expected: Any) -> None:
     kill_and_go_on(tmp_path, 6, expected)

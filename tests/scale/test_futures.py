@@ -143,6 +143,7 @@ def test_a_search_survives_the_loss_of_all_its_workers(cluster: Cluster, tmp_pat
     assert_same(found, local)
 
 
+@pytest.mark.wide
 def test_a_lost_scheduler_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     own = Cluster(tmp_path)
     try:
@@ -359,6 +360,7 @@ def test_a_deadly_task_is_named() -> None:
         list(futures.run_tasks(Deadly(), print, [()], "a search"))
 
 
+@pytest.mark.wide
 def test_nothing_of_dask_is_loaded_before_it_is_used() -> None:
     code = (
         "import sys, maxmargin as mm; mm.SVCSearchCV, mm.on_cluster, mm.diagnose;"

@@ -126,6 +126,7 @@ def test_rows_that_fit_are_fitted_in_memory(rows: tuple[Any, Any], in_memory: An
     assert mm.SVR(gamma=0.5).fit(few).status_ is Status.OPTIMAL
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("scheme", ["ovo", "ovr"])
 def test_several_classes(rows: tuple[Any, Any], scheme: str) -> None:
     X, y = rows
@@ -150,6 +151,7 @@ def test_weights_count_as_in_memory(rows: tuple[Any, Any]) -> None:
     assert (weight[other.support_] > 0).all()
 
 
+@pytest.mark.wide
 def test_sparse_rows_and_float32() -> None:
     X, y = make_rows(n=4000)
     thin = sp.csr_array(np.where(np.abs(X) > 0.03, X, 0.0))
@@ -387,6 +389,7 @@ MAPS = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("phi", MAPS, ids=str)
 @pytest.mark.parametrize("form", ["dense", "float32", "csr"])
 def test_maps_of_sources_are_those_of_rows(rows: tuple[Any, Any], phi: Any, form: str) -> None:

@@ -186,6 +186,7 @@ def test_workers_give_the_model_of_rows_on_disk(cluster: Cluster, case: str) -> 
     (assert_same_model if CASES[case].same else assert_near)(found, in_memory(case))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", ["many rows, squared", "CSR", "tube"])
 def test_threads_change_no_bit(case: str) -> None:
     one, two = (machine(case, n_jobs=k).fit(opened(case, rows=1000)) for k in (1, 2))

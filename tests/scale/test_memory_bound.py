@@ -83,6 +83,7 @@ def fit(parts: int, rows: int, d: int, memory: int, limit: int = 0) -> dict[str,
     return told
 
 
+@pytest.mark.wide
 def test_a_fit_stays_within_its_memory() -> None:
     parts, rows, d, memory = 128, 20_000, 50, 64 * MB
     told = fit(parts, rows, d, memory)

@@ -448,6 +448,7 @@ def test_a_worker_that_hangs_is_given_up(cluster: Cluster) -> None:
         blocks.map(hang)
 
 
+@pytest.mark.wide
 def test_a_lost_scheduler_ends_with_what_to_do(tmp_path: Path) -> None:
     own = Cluster(tmp_path)
     try:
@@ -475,6 +476,7 @@ def test_connects_to_loopback(cluster: Cluster) -> None:
         connect(7)
 
 
+@pytest.mark.wide
 def test_nothing_here_needs_dask_to_be_imported() -> None:
     code = """
 import sys

@@ -71,6 +71,7 @@ def test_weights_are_those_of_rows_in_memory(name: str) -> None:
     assert_same(*both(MAKE[name](), X, y, source), X, source)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["plain", "averaged", "voted"])
 def test_several_classes_and_sparse_rows(name: str) -> None:
     X, y = rows(4, sparse=True)

@@ -88,6 +88,7 @@ def test_integers_in_thousands(case: Any) -> None:
     check_integers(*case)
 
 
+@pytest.mark.wide
 @given(
     seed=st.integers(0, 10**6), n=st.integers(4, 60), d=st.integers(1, 8),
     shift=st.sampled_from([0.0, 0.5, 1.0, 3.0]), wild=st.booleans(), intercept=st.booleans(),
@@ -220,6 +221,7 @@ def test_conflicting_duplicates_are_a_witness() -> None:
     verify(found, X, y > 0)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csc_matrix, np.float32])
 def test_sparse_and_float32_agree_with_dense(form: Any) -> None:
     for seed in range(5):
@@ -254,6 +256,7 @@ def test_the_intercept_matters() -> None:
     verify(without, X, np.array([False, True]), intercept=False)
 
 
+@pytest.mark.wide
 def test_large_data_in_a_moment() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200_000, 20))
@@ -306,6 +309,7 @@ def test_hundreds_of_rows_that_meet_are_proved_to() -> None:
     verify(found, X, positive)
 
 
+@pytest.mark.wide
 def test_near_duplicates_do_not_mislead_the_products() -> None:
     """Rows that differ by less than products of rows can tell, in a corral too large for QR."""
     rng = np.random.default_rng(1)

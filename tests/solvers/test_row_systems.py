@@ -131,6 +131,7 @@ def small_counts() -> tuple[Any, Floats]:
     return data.X, data.y.astype(np.float64)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("C", [1.0, 100.0])
 def test_word_counts_are_solved_to_1e_6_as_the_kernel_machine_solves_them(C: float) -> None:
     X, y = small_counts()
@@ -143,6 +144,7 @@ def test_word_counts_are_solved_to_1e_6_as_the_kernel_machine_solves_them(C: flo
     assert model.certificate_.dual <= other.primal * (1 + 1e-9)
 
 
+@pytest.mark.wide
 def test_coordinate_descent_hands_over_after_so_many_visits() -> None:
     X, y = small_counts()
     problem = Problem.linear(X, losses.hinge(y, np.ones(len(y))), Intercept.PENALIZED)

@@ -69,6 +69,7 @@ def stated(groups: int) -> tuple[Floats, Any]:
     return X, (sign, low, high, x, ends)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("groups", [0, 1, 2])
 @pytest.mark.parametrize("kind", ["halves", "gaussian"])
 @pytest.mark.parametrize(("every", "part", "kept"), [(8, 1.0, 121), (8, 0.7, 3), (10**6, 0.0, 121)])
@@ -113,6 +114,7 @@ def test_steps_end_where_those_on_the_whole_matrix_do(
 # ------------------------------------------------------------------- the same answers
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("model", "problems"),
     [

@@ -433,6 +433,7 @@ def test_the_server_ends_while_sockets_are_open_and_work_is_going_on() -> None:
             page.recv(WAIT)
 
 
+@pytest.mark.wide
 def test_opening_and_closing_gives_everything_back() -> None:
     def make(send: Any, *given: Any) -> Session:
         return Session(send, *given, handlers={messages.Fit: lambda *_: {"type": "picture"}})

@@ -25,6 +25,8 @@ from maxmargin.studio.kernel_grammar import (
     parse_kernel,
 )
 
+pytestmark = pytest.mark.wide
+
 VALUES = {"gamma": 0.37, "degree": 4.0, "coef0": 2.5}
 ALL = frozenset(kernels.__all__) & {each["name"] for each in describe()}
 

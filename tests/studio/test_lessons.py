@@ -23,6 +23,8 @@ from maxmargin.studio.quantities import (
 )
 from maxmargin.studio.scene import Choice, Scene, View
 
+pytestmark = pytest.mark.wide
+
 State = dict[str, Any]
 COURSE = [lesson["id"] for lesson in lessons.titles()]
 FENCE = "```"

@@ -16,6 +16,8 @@ from maxmargin.studio.catalogue import MODELS, SLIDERS
 from maxmargin.studio.messages import MessageError, parse, read
 from maxmargin.studio.scene import FARTHEST, MOST_CLASSES, MOST_POINTS, Scene
 
+pytestmark = pytest.mark.wide
+
 SCENE: dict[str, Any] = {
     "x": [0.0, 1.5, -2], "y": [0.5, -1.0, 3], "label": [0, 1, 4], "view": [-3, 3, -2, 2],
     "model": "SVC", "parameters": {"C": 10, "gamma": 0.5}, "kernel": "RBF(gamma)",

@@ -11,6 +11,8 @@ from maxmargin.studio import pictures, presets, python_code
 from maxmargin.studio.catalogue import MODELS
 from maxmargin.studio.scene import Choice, Scene, View
 
+pytestmark = pytest.mark.wide
+
 plt = pytest.importorskip("matplotlib.pyplot")
 
 

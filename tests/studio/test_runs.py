@@ -20,6 +20,8 @@ from maxmargin.studio.messages import Run
 from maxmargin.studio.pictures import build, training_data
 from maxmargin.studio.scene import Choice, Scene, View
 
+pytestmark = pytest.mark.wide
+
 VIEW = View(-3.0, 3.0, -2.5, 2.5)
 Data = tuple[Floats, Ints]
 

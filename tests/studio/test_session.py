@@ -16,6 +16,8 @@ from maxmargin.studio import messages, session
 from maxmargin.studio.lessons import read_lesson
 from maxmargin.studio.session import PATIENCE, Job, Reply, Session
 
+pytestmark = pytest.mark.wide
+
 WAIT = 30.0  # seconds until a test that hangs fails
 SCENE = {
     "x": [0.0, 1.0, 2.0, 3.0], "y": [0.0, 1.0, 1.0, 0.0], "label": [0, 0, 1, 1],

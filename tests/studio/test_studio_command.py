@@ -148,6 +148,7 @@ def started(*words: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
             process.kill()
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX")
 def test_ctrl_c_ends_it_at_once_and_gives_the_port_back() -> None:
     with started() as (process, url):

@@ -6,7 +6,6 @@ left to a scikit-learn transformer that is not fitted yet.
 """
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from itertools import count
@@ -29,7 +28,7 @@ from maxmargin.data.cells import (
 )
 from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
 from maxmargin.data.table import LABEL_NAMES, Table
-from maxmargin.errors import DataFileError
+from maxmargin.errors import DataFileError, warn
 
 FEWEST_ROWS = 10  # with fewer rows, chance makes columns constant, or different in every row
 CLASSES = 30  # a column with more different values is not taken for a label unasked
@@ -234,7 +233,7 @@ def _find_other_than_last(
             f"example {_listed(names[:SHOWN], 'or')}, or -1 if it is the last one"
         )
     message = f"Column {_shown(table, chosen)} is taken as the label, since {why}."
-    warnings.warn(f"{table.file}: {message} To choose another: label=….", stacklevel=5)
+    warn(f"{table.file}: {message} To choose another: label=….")
     return chosen, [message]
 
 

@@ -1,6 +1,5 @@
 """Base of all machines that are fitted by solving problems: check, state, solve, adopt."""
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -12,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import clock
 from maxmargin._typing import Ints
 from maxmargin.certificates import together
+from maxmargin.errors import warn
 from maxmargin.estimators.callbacks import TakesCallbacks, announced
 from maxmargin.estimators.formulations import Formulation, Training
 from maxmargin.estimators.kernel_input import count_threads
@@ -187,7 +187,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
             raise KeyboardInterrupt(self.stop_reason_)
         if doubt or self.status_ not in (Status.OPTIMAL, Status.CALLBACK):
             kind = UserWarning if self.status_ in _UNPROVED else ConvergenceWarning
-            warnings.warn(self.stop_reason_, kind, stacklevel=6)
+            warn(self.stop_reason_, kind)
         return self
 
     def _iterations(self, counts: list[int]) -> Any:

@@ -13,7 +13,6 @@ classes of a hundred rows would aim at 92 %, and log-losses on digits and pendig
 as large.) Where the predicted class is not the most probable one, it is made so.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
+from maxmargin.errors import warn
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.left_out import (
     Contents,
@@ -407,9 +407,8 @@ class Probabilistic:
                     data.y, data.weight, classes, len(self.classes_), leave(contents)
                 )
         except clock.OutOfTimeError:
-            warnings.warn(
+            warn(
                 f"max_time={self.max_time!r} ran out before probabilities were found: predict "
                 "works, predict_proba does not. Raise max_time.",
                 ConvergenceWarning,
-                stacklevel=6,
             )

@@ -17,7 +17,6 @@ with MCSVM_CS, each has its own. Rows with a decision value of 0 change sides wh
 """
 
 import re
-import warnings
 from array import array
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -27,6 +26,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.errors import warn
 from maxmargin.estimators import LinearSVC, LinearSVR, OneClassSVM
 from maxmargin.files.text_models import (
     LIBLINEAR,
@@ -362,10 +362,9 @@ def _find_machine(model: Any) -> Any:
     if not (np.isfinite(machine.coef_).all() and np.isfinite(machine.intercept_).all()):
         raise ValueError(f"coef_ or intercept_ of this {name} is not finite: fit it again.")
     if getattr(machine, "probability", False) is True:
-        warnings.warn(
+        warn(
             "A LIBLINEAR file has no place for probabilities: those of this model are left out.",
             UserWarning,
-            stacklevel=3,
         )
     return machine
 

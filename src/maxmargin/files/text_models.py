@@ -16,7 +16,6 @@ import json
 import math
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +26,7 @@ import numpy.typing as npt
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.atomic_write import write_atomically
-from maxmargin.errors import ModelFileError, did_you_mean
+from maxmargin.errors import ModelFileError, did_you_mean, warn
 from maxmargin.files.nodes import parse
 from maxmargin.problems.problem import Status
 
@@ -285,18 +284,16 @@ def write_model(
         _write_label_file(beside, written[:1])
     if meaning is not None:
         some = ", ".join(f"{k} is {label!r}" for k, label in list(meaning.items())[:10])
-        warnings.warn(
+        warn(
             f"{os.fspath(path)}: labels can be integers of 32 bits only, so numbers stand for them "
             f"({some}{', …' if len(meaning) > 10 else ''}); {beside.name} beside it says so.",
             UserWarning,
-            stacklevel=4,
         )
     elif beside.exists():
         beside.unlink()
-        warnings.warn(
+        warn(
             f"{beside} was removed: it named the labels of the model that was replaced.",
             UserWarning,
-            stacklevel=4,
         )
 
 

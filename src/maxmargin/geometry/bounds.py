@@ -77,6 +77,11 @@ def kernel_radius(kernel: KernelLike, X: Any) -> float:
     >>> kernel_radius(square, [[3, 4], [1, 0]])
     25.0
     """
+    if not hasattr(kernel, "gram"):
+        raise TypeError(
+            f"kernel must be a kernel, such as mm.kernels.RBF(0.5), got {type(kernel).__name__}; "
+            "for a fitted model, pass model.kernel_"
+        )
     return math.sqrt(_self_product(kernel, check_rows(X)))
 
 
@@ -119,6 +124,11 @@ def mistake_bound(
     >>> round(mistake_bound(Hyperplane([1, 0]), [[-2, 0], [2, 0]], [-1, 1]), 9)
     1.25
     """
+    if not isinstance(plane, Hyperplane | KernelHyperplane):
+        raise TypeError(
+            f"plane must be a Hyperplane or a KernelHyperplane, got {type(plane).__name__}; for a "
+            "fitted linear model, pass Hyperplane(model.coef_[0], model.intercept_[0])"
+        )
     if not fit_intercept and plane.b != 0:
         raise ValueError(
             f"plane has b = {plane.b:g}, but fit_intercept=False; give a plane with b = 0"

@@ -39,11 +39,10 @@ def check_rows(X: Any, n_features: int | None = None, name: str = "X") -> Any:
 def check_vector(v: Any, name: str) -> Vector:
     """Return a finite vector as a read-only float64 copy."""
     vector = np.array(v, dtype=np.float64)
-    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
-        raise ValueError(
-            f"{name} must be one finite vector, got shape {vector.shape}; "
-            "flatten it, and replace NaN and infinity"
-        )
+    if vector.ndim != 1 or not len(vector):
+        raise ValueError(f"{name} must be one vector, got shape {vector.shape}; flatten it")
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{name} contains NaN or infinity; replace them")
     vector.flags.writeable = False
     return vector
 

@@ -524,7 +524,7 @@ class KernelWithGamma(Kernel):
         if not 0 < as_float(value) < math.inf:
             raise ValueError(
                 f"{name}: gamma must be a finite number above 0, got {value!r:.60}; "
-                "gamma='scale' with kernel.resolved(X) is a safe start"
+                "gamma='scale' is a safe start"
             )
         return float(value)
 

@@ -1,6 +1,5 @@
 """What estimators take: rows, labels and weights, checked once and in one place."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d, validate_data
 
 from maxmargin._typing import Floats
+from maxmargin.errors import warn
 from maxmargin.validation.parameters import LARGEST_FACTOR, SMALLEST_FACTOR, shown
 
 # Leaves headroom for 1e18 updates.
@@ -56,10 +56,9 @@ def _canonical(X: Any) -> Any:
     X = X.copy()  # summing works in place, and the caller's matrix is not ours to change
     X.sum_duplicates()
     if X.nnz < entries:
-        warnings.warn(
+        warn(
             f"X holds {entries - X.nnz} entries at repeated positions: they were summed.",
             UserWarning,
-            stacklevel=5,
         )
     return X
 
@@ -117,6 +116,11 @@ def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
     classes = classes_of(y)
     whole = y.dtype.kind in "biu" or (y.dtype.kind == "f" and (classes % 1 == 0).all())
     if not whole or 2 * len(classes) > len(y):
+        if y.dtype.kind == "O" and all(isinstance(each, int) for each in classes):
+            raise ValueError(
+                f"y contains whole numbers beyond 64 bits, such as {shown(max(classes, key=abs))}: "
+                "use smaller numbers, or strings, as labels."
+            )
         check_classification_targets(y)  # slow; it refuses fractions, and warns of many classes
     if len(y) != n_rows:
         raise ValueError(
@@ -176,6 +180,16 @@ def check_classes(estimator: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return classes
 
 
+def check_weighted_classes(estimator: Any, y: npt.NDArray[Any]) -> None:
+    """Refuse weights that leave one class; ``y`` has the labels of rows whose weight is above 0."""
+    classes = classes_of(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs rows of at least 2 classes whose weight is above 0, "
+            f"but {_cause(estimator.class_weight)} leaves only the class {classes.tolist()[0]!r}."
+        )
+
+
 def check_class_weights(
     estimator: Any, classes: npt.NDArray[Any], totals: Floats
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
@@ -187,7 +201,8 @@ def check_class_weights(
     left = np.flatnonzero(totals * factors > 0)
     if not len(left):
         raise ValueError(_nothing_left(_cause(estimator.class_weight)))
-    check_classes(estimator, classes[left])
+    check_classes(estimator, classes)
+    check_weighted_classes(estimator, classes[left])
     if estimator.class_weight is not None:
         _refuse_extremes(_cause(estimator.class_weight), factors)
     return factors, left
@@ -248,7 +263,7 @@ def check_classification(
     if not product.any():
         raise ValueError(_nothing_left(_cause(estimator.class_weight)))
     if not product.all():
-        check_classes(estimator, y[product > 0])
+        check_weighted_classes(estimator, y[product > 0])
     if estimator.class_weight is not None:
         _refuse_extremes(_cause(estimator.class_weight), product)
     return labels, weight, factors

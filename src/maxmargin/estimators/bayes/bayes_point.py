@@ -1,6 +1,5 @@
 """The Bayesian hard classifier: the vote of all separators instead of the widest one."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
+from maxmargin.errors import warn
 from maxmargin.estimators.bayes.sampler import Draws, Sampler, Walls, scattered, standard_errors
 from maxmargin.estimators.callbacks import TakesCallbacks, announced, with_callbacks
 from maxmargin.estimators.formulations import Training
@@ -544,7 +544,7 @@ another kernel.
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
         if self.status_ is not Status.CALLBACK and not (self.status_ in good and mixed):
-            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=4)
+            warn(self.stop_reason_, ConvergenceWarning)
         return self
 
     # ------------------------------------------------------------ prediction

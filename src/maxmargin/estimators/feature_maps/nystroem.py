@@ -27,6 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.errors import warn
 from maxmargin.estimators.feature_maps.base import (
     FAILURE,
     FeatureMap,
@@ -217,11 +218,10 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self._measure(rows, rng)
         if found.lowest < -10 * found.noise or kernel.psd is False:
             self.error_bound_ = math.inf
-            warnings.warn(
+            warn(
                 f"{kernel!r} is not positive semidefinite: its features are those of the positive "
                 "part on the landmarks, and there is no bound on their error.",
                 UserWarning,
-                stacklevel=3,
             )
 
     def _measure(self, rows: "KernelRows", rng: np.random.Generator) -> None:

@@ -1,6 +1,5 @@
 """The maximal margin classifier: no slack, and an error with a proof where there is no plane."""
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
+from maxmargin.errors import warn
 from maxmargin.estimators.callbacks import announced, with_callbacks
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
@@ -407,7 +407,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
         if self.status_ is not Status.CALLBACK:
-            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=4)
+            warn(self.stop_reason_, ConvergenceWarning)
 
 
 _SENTENCES = {

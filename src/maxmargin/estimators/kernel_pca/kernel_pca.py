@@ -8,7 +8,6 @@ D = diag(w) and π = w/Σw:
     D^½GKGᵀD^½ = V Λ Vᵀ,    projection of x:  (k − πᵀK) GᵀD^½ vₘ/√λₘ,    G = I − 1πᵀ
 """
 
-import warnings
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Self
@@ -22,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
+from maxmargin.errors import warn
 from maxmargin.estimators.feature_maps.base import cut_blocks, float_type
 from maxmargin.estimators.feature_maps.nystroem import KernelRows
 from maxmargin.estimators.kernel_input import KernelInput, count_threads
@@ -360,7 +360,7 @@ class KernelPCA(
             self._begin_stream(data)
         self.__dict__.pop("eigenvectors_", None)
         self._add_to_stream(data)
-        self._warn(stacklevel=3)
+        self._warn()
         return self
 
     def transform(self, X: Any) -> Any:
@@ -480,7 +480,7 @@ class KernelPCA(
             Z = self._project(data.full)
             self._ridge = learn_ridge(self.kernel_, Z, data.X, data.weight, alpha, rng)
             self.X_transformed_fit_, self.dual_coef_ = self._ridge.Z, self._ridge.B
-        self._warn(stacklevel=4)
+        self._warn()
         return X, data
 
     def _forget(self) -> None:
@@ -672,7 +672,7 @@ class KernelPCA(
     def _inverts_exactly(self) -> bool:
         return type(self.kernel_) is Linear and self.inverse == "auto"
 
-    def _warn(self, stacklevel: int) -> None:
+    def _warn(self) -> None:
         """Warn of an indefinite kernel, or of a search that stopped before it converged."""
         category: type[Warning] = ConvergenceWarning
         if self.status_ is KernelPCAStatus.INDEFINITE:
@@ -698,7 +698,7 @@ class KernelPCA(
             )
         else:
             return
-        warnings.warn(message, category, stacklevel=stacklevel)
+        warn(message, category)
 
 
 def _cast(values: Floats, X: Any) -> Any:

@@ -21,6 +21,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate, together
 from maxmargin.certificates.certificate import unproved
 from maxmargin.data.row_source import RowSource
+from maxmargin.errors import warn
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
 from maxmargin.estimators.linear.blocked import by_parts, check_names, nameless_rows
 from maxmargin.estimators.machine import Solved
@@ -392,7 +393,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
         if wrong:
             proved = self.status_ not in (Status.STATIONARY, Status.INEXACT)
             kind = ConvergenceWarning if proved else UserWarning
-            warnings.warn(self.stop_reason_, kind, stacklevel=3)
+            warn(self.stop_reason_, kind)
         return self
 
     def _reason(self, wrong: int) -> str:

@@ -1,6 +1,5 @@
 """What perceptrons share: parameters, the run and its report; then those with explicit weights."""
 
-import warnings
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.data.row_source import RowSource
+from maxmargin.errors import warn
 from maxmargin.estimators.linear.blocked import Opened, as_source, by_parts, is_source
 from maxmargin.estimators.reductions import ScoresOnly, best_classes
 from maxmargin.geometry.bounds import leads, update_bound
@@ -38,6 +38,7 @@ from maxmargin.validation.data import (
     check_classes,
     check_labels,
     check_rows,
+    check_weighted_classes,
     check_weights,
     class_indices,
     generator,
@@ -212,7 +213,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         kept = np.flatnonzero(weight > 0)  # a row of weight 0 counts as absent
         if len(kept) < len(y):
             X, y, weight = self._selected(X, kept), y[kept], weight[kept]
-            check_classes(self, y)
+            check_weighted_classes(self, y)
         labels = class_indices(self.classes_, y)
         rng = generator(self.random_state)
         rows = validation = np.arange(len(y))
@@ -448,7 +449,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             advice = ": the best weights seen are kept" if best else f": {self._advice}"
         self.stop_reason_ = f"After {done}: {run.status.value}{advice}."
         if run.status is Status.MAX_EPOCHS:
-            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=3)
+            warn(self.stop_reason_, ConvergenceWarning)
 
     def _refuse_in_streams(self) -> None:
         """Raise if a parameter asks for something that needs all rows at once."""

@@ -1,12 +1,12 @@
 """The perceptron in dual form, for any kernel."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.errors import warn
 from maxmargin.estimators.kernel_input import KernelInput
 from maxmargin.estimators.perceptron.base import Evidence, MistakeDriven, margins_of
 from maxmargin.kernels import Linear, Precomputed, check_kernel
@@ -257,9 +257,8 @@ class KernelPerceptron(KernelInput, MistakeDriven):
             fault = f"indefinite on these rows (smallest eigenvalue {found.lambda_min:.3g})"
             if not found.symmetric:
                 fault = f"not symmetric on these rows (by {found.asymmetry:.2g})"
-            warnings.warn(
+            warn(
                 f"The kernel is {fault}: there is no mistake bound, and margins are not lengths.",
                 UserWarning,
-                stacklevel=5,
             )
         return found.psd and len(some) == n

@@ -1,7 +1,6 @@
 """The perceptron for structured outputs."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -12,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.errors import warn
 from maxmargin.estimators.perceptron.base import as_count
 from maxmargin.estimators.structured.base import StructuredOutputs
 from maxmargin.geometry.bounds import update_bound
@@ -344,14 +344,13 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         self.status_ = run.status
         self.stop_reason_ = f"After {done}: {run.status.value}{advice}."
         if run.status is Status.MAX_EPOCHS:
-            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=3)
+            warn(self.stop_reason_, ConvergenceWarning)
         if self.search_errors_ and self.model_.exact:
-            warnings.warn(
+            warn(
                 f"{type(self.model).__name__} claims to be exact, but at {self.search_errors_} "
                 "updates the true output had a higher score than what decode returned: set "
                 "exact = False, or correct decode.",
                 UserWarning,
-                stacklevel=3,
             )
 
 

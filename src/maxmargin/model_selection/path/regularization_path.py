@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate
+from maxmargin.errors import warn
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.machine import solver_settings
@@ -151,11 +152,10 @@ def _follow(
     path = _join(facts, Cs, models, small, hard, exact_reason)
     uncertain = sum(not certificate.holds(path.tol) for certificate in path.certificates)
     if uncertain:
-        warnings.warn(
+        warn(
             f"{uncertain} of {len(Cs)} solutions are not certified at tol={path.tol:g}: see "
             "statuses and certificates.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return path
 

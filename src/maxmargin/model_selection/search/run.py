@@ -15,7 +15,6 @@ from maxmargin.model_selection.search.evaluation import (
     Evaluated,
     SearchFits,
     SparseDuals,
-    quietly,
 )
 from maxmargin.model_selection.search.plan import Family, Split, View, group
 from maxmargin.model_selection.search.shared_gram import (
@@ -248,11 +247,9 @@ class SearchRun:
         self.chains += len(view.splits)
         for splits in [[split] for split in view.splits] if self.racing.active else [view.splits]:
             places = [self._drop_lost(family, split) for split in splits]
-            with quietly():  # here, as threads have their filters in common
-                chains = pool.map(self.evaluation.follow_chain, [view] * len(splits),
-                                  [family] * len(splits), splits, places)  # fmt: skip
-                found = list(chains)
-            for chain in found:
+            chains = pool.map(self.evaluation.follow_chain, [view] * len(splits),
+                              [family] * len(splits), splits, places)  # fmt: skip
+            for chain in list(chains):
                 for each in chain:
                     self._enter(each)
 

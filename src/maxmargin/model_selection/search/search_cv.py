@@ -19,9 +19,9 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from maxmargin import clock
-from maxmargin.errors import DistributedFitError
+from maxmargin.errors import DistributedFitError, warn
 from maxmargin.futures import cluster_of
-from maxmargin.model_selection.search.evaluation import Scoring, SearchFits
+from maxmargin.model_selection.search.evaluation import Scoring, SearchFits, quietly
 from maxmargin.model_selection.search.metrics import find_metrics
 from maxmargin.model_selection.search.on_cluster import ClusterRun, ask_for_memory, fit_each
 from maxmargin.model_selection.search.plan import Split, find_obstacle, steps_of
@@ -243,7 +243,8 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             given = (evaluation, candidates, racing, self.verbose, bar, deciding)
             run = SearchRun(*given) if client is None else ClusterRun(*given, client=client)
             try:
-                run.run()
+                with quietly():  # here, as threads have their filters in common
+                    run.run()
             except DistributedFitError:
                 raise
             except Exception as failure:  # whatever a step of a pipeline may raise
@@ -404,7 +405,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         means = [v for k, v in self.cv_results_.items() if k.startswith("mean_test_")]
         if np.isfinite(means).all():
             # GridSearchCV fitted everything: it was not the estimator that failed.
-            warnings.warn(f"The search shared no work: {why}.", RuntimeWarning, stacklevel=4)
+            warn(f"The search shared no work: {why}.", RuntimeWarning)
         return self
 
     def _conclude(self, run: SearchRun, metric: Any) -> None:
