@@ -78,8 +78,8 @@ def test_the_package_shows_its_public_names_only() -> None:
 
 
 def test_a_search_warns_once() -> None:
-    grid = {"C": [1.0, 2.0, 3.0, 5.0], "max_iter": [2], "tol": [1e-12]}
+    model, grid = mm.SVC(max_iter=2, tol=1e-12), {"C": [1.0, 2.0, 3.0, 5.0]}
     with pytest.warns(ConvergenceWarning, match="Only the first such fit") as caught:
-        GridSearchCV(mm.SVC(), grid, cv=3, refit=False).fit(X, Y)
+        GridSearchCV(model, grid, cv=3, refit=False).fit(X, Y)
     assert len(caught) == 1
-    mm.SVCSearchCV(mm.SVC(), grid, cv=3, refit=False).fit(X, Y)  # its gaps are in the results
+    mm.SVCSearchCV(model, grid, cv=3, refit=False).fit(X, Y)  # its gaps are in the results
