@@ -82,4 +82,3 @@ def test_a_search_warns_once() -> None:
     with pytest.warns(ConvergenceWarning, match="Only the first such fit") as caught:
         GridSearchCV(model, grid, cv=3, refit=False).fit(X, Y)
     assert len(caught) == 1
-    mm.SVCSearchCV(model, grid, cv=3, refit=False).fit(X, Y)  # its gaps are in the results
