@@ -74,6 +74,7 @@ _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _POLISH = 100  # iterations
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _MARGIN = 0.97  # of tol, aimed at by linear machines, which leaves a margin for rounding
+_PATIENCE = 60  # iterations in which either bound must gain a hundredth of the gap
 _MOST_FACTORISED = 2 * MOST_ROWS  # variables, beyond which rows are not even counted
 _CHECKS = 50  # that pairs have at a small problem before Newton's method takes over
 _FEW_CHECKS = 8  # the same if Newton's method is likely to be better
@@ -109,6 +110,7 @@ class Plan(NamedTuple):
     aim: float  # of tol
     polish: int  # iterations beyond that
     tied: bool = False  # weights are those that the duals imply, so that neither goes alone
+    patience: float = _PATIENCE
 
 
 @singledispatch
@@ -164,6 +166,8 @@ def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
         sparse = ProximalNewton(settings.threads)
         second = LinearProgram() if LinearProgram.takes(problem) else sparse
         return Plan([sparse, second, sparse], _MARGIN, polish)
+    if settings.solver == "subgradient":  # whoever asks for it wants to see what it does
+        return Plan([Subgradient(settings.seed)], _MARGIN, 0, patience=np.inf)
     newton = Newton(settings.threads)
     descent = DualCDThenNewton(settings.seed, settings.threads, settings.cyclic)
     n, d = features.X.shape
@@ -172,7 +176,6 @@ def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
         "auto": descent if wide else newton,
         "newton": newton,
         "dual_cd": descent,
-        "subgradient": Subgradient(settings.seed),
     }[settings.solver]
     return Plan([first, first, descent if first is newton else newton], _MARGIN, polish)
 
@@ -236,6 +239,7 @@ def run_solver(
     verbose: bool = False,
     start: Point | None = None,
     polish: int = 0,
+    patience: float = _PATIENCE,
     trace: bool = False,
     reserve: Callable[[Iterate], float] | None = None,
     bar: Bar | None = None,
@@ -259,6 +263,8 @@ def run_solver(
         How many more iterations to make at most after ``tol`` is reached, unless the optimality
         conditions hold to rounding before: fits then agree to many digits, whatever the order of
         rows. Beyond the first twenty, no more than it took to get there.
+    patience : float
+        Iterations without progress after which the solver has stalled.
     trace : bool
         Whether to note seconds and gap after each iteration.
     reserve : callable or None
@@ -268,7 +274,7 @@ def run_solver(
     -------
     Attempt
     """
-    watch = _GapRule(tol, polish, trace)
+    watch = _GapRule(tol, polish, patience, trace)
     start = start or Point()
     ended = drive(
         watch.seen(solver.iterates(problem, start), max_time, reserve),
@@ -300,11 +306,8 @@ def run_solver(
 class _GapRule:
     """The stop rule of ``run_solver``: the gap, stalling, and how much polishing follows."""
 
-    _PATIENCE = 60  # iterations in which either bound must gain a hundredth of the gap
-
-    def __init__(self, tol: float, polish: int, traced: bool) -> None:
-        self.tol = tol
-        self.polish = polish
+    def __init__(self, tol: float, polish: int, patience: float, traced: bool) -> None:
+        self.tol, self.polish, self.patience = tol, polish, patience
         self.traced = traced
         self.last: Iterate | None = None
         self.exhausted = self.late = False
@@ -350,9 +353,9 @@ class _GapRule:
             done = iterate.converged or self._extra > most
             return Status.OPTIMAL if done else None
         self._marks.append((iterate.primal, iterate.dual))
-        if len(self._marks) <= self._PATIENCE:
+        if len(self._marks) <= self.patience:
             return None
-        primal, dual = self._marks[-1 - self._PATIENCE]
+        primal, dual = self._marks[-1 - int(self.patience)]
         gained = max(primal - iterate.primal, iterate.dual - dual)
         still = gained <= 0.01 * (iterate.primal - iterate.dual)
         return Status.STALLED if still else None
@@ -585,6 +588,7 @@ def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point)
                 verbose=settings.verbose,
                 start=start,
                 polish=planned.polish if settings.polish else 0,
+                patience=planned.patience,
                 trace=settings.trace,
                 reserve=reserve,
                 bar=bar,

@@ -6,6 +6,7 @@ means of weights and duals over the later half of all visits are the primal and 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -87,7 +88,6 @@ class Subgradient:
     """Settings of the method."""
 
     seed: int = 0
-    epochs: int = 50
 
     def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each epoch, and unfinished ones in between."""
@@ -101,7 +101,7 @@ class Subgradient:
         best = _iterate(problem, passes, w, start.b, beta, f)
         yield best
         averaged = 0
-        for epoch in range(self.epochs):
+        for epoch in count():
             if epoch in (1, 2 * averaged):
                 learner.forget()
                 duals[:] = 0.0

@@ -79,8 +79,11 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class.
     solver : {"auto", "newton", "dual_cd", "subgradient"}, default="auto"
-        By default chosen from the shape of the data; ``solver_`` says what it was. Penalties other
-        than l2 and Crammer–Singer have solvers of their own.
+        "auto" chooses by the shape of the data. Newton's method and coordinate descent hand over to
+        each other where they stall; ``solver_`` names all that were used. Stochastic subgradient
+        steps never do: they end at ``tol`` or at a limit, and rarely reach a ``tol`` below 1e-2
+        (``certificate_`` has the gap). Penalties other than l2 and Crammer–Singer have solvers of
+        their own.
     order : {"random", "cyclic"}, default="random"
         How coordinate descent (solver="dual_cd", or "auto" where it chooses that) visits rows in
         each sweep: in a new random order, which no order of the rows can slow down, or in the

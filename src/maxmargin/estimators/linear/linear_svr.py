@@ -51,7 +51,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
     intercept_scaling : float, default=1.0
         As in LinearSVC.
     solver : {"auto", "newton", "dual_cd", "subgradient"}, default="auto"
-        By default chosen from the shape of the data; ``solver_`` says what it was.
+        As in LinearSVC.
     order : {"random", "cyclic"}, default="random"
         How coordinate descent (solver="dual_cd", or "auto" where it chooses that) visits rows in
         each sweep: in a new random order, which no order of the rows can slow down, or in the
