@@ -20,6 +20,7 @@ BENCHMARKS = {
     "search": "benchmarks.suite.search:run",
     "path": "benchmarks.suite.path:run",
     "refit": "benchmarks.suite.refit:run",
+    "everyday": "benchmarks.suite.everyday:run",
     "kpca": "benchmarks.suite.kpca:run",
     "partitioned": "benchmarks.suite.partitioned:run",
     "perceptron": "benchmarks.suite.perceptron:run",

@@ -71,6 +71,7 @@ nitpick_ignore_regex = [(r"py:.*", r"(sklearn|numpy|scipy|matplotlib|pandas|dask
 sphinx_gallery_conf = gallery_pages.configuration(run=not QUICK)
 
 html_title = "maxmargin"
+html_logo = html_favicon = "_static/logo.svg"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -80,6 +81,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # a page that is opened as a file may not read other files
 html_theme_options = {
+    "logo": {"text": "maxmargin", "alt_text": "maxmargin - Home"},
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "show_nav_level": 1,

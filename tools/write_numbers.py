@@ -2,9 +2,10 @@
 
     python tools/write_numbers.py
 
-Every figure stands between ``<!-- numbers: NAME -->`` and ``<!-- end -->``, and NAME is a function
-below. Nobody types these figures: run this after a benchmark. A test compares the documents with
-what this script writes, and the picture with the JSON it was drawn from.
+Tables stand between ``<!-- numbers: NAME -->`` and ``<!-- end -->``, phrases within a line between
+``<!-- number: NAME -->`` and ``<!-- end -->``; NAME is a function below. Nobody types these
+figures: run this after a benchmark. A test compares the documents with what this script writes, and
+the picture with the JSON it was drawn from.
 """
 
 import hashlib
@@ -14,18 +15,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
+DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "benchmarks.md")
 PICTURE = ROOT / "docs" / "images" / "benchmarks-kernel.png"
 
 PEERS = ("oneDAL", "LIBSVM")
 OURS = "maxmargin"
+RACE, RACE_OF_TWO = "kernel", "kernel-2-threads"
 # Okabe & Ito's colours, and markers, so that no reader needs the colours.
 LOOKS = {OURS: ("#0072B2", "o"), "oneDAL": ("#D55E00", "s"), "LIBSVM": ("#009E73", "^")}
 _MARKED = re.compile(r"<!-- numbers: ([\w-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+_IN_LINE = re.compile(r"(<!-- number: ([\w-]+) -->).*?(<!-- end -->)")
 
 
 def main() -> None:
@@ -39,8 +42,9 @@ def main() -> None:
 
 
 def filled(text: str) -> str:
-    """Return a document with every marked part written anew."""
-    return _MARKED.sub(lambda part: _marked(part[1], PARTS[part[1]]()), text)
+    """Return a document in which every marked part has the figures of the results."""
+    text = _MARKED.sub(lambda part: _marked(part[1], PARTS[part[1]]()), text)
+    return _IN_LINE.sub(lambda part: f"{part[1]}{PHRASES[part[2]]()}{part[3]}", text)
 
 
 def _marked(name: str, content: str) -> str:
@@ -98,6 +102,12 @@ def between(spread: Mapping[str, float]) -> str:
     return f"{spread['median']:.2f} ({spread['low']:.2f}–{spread['high']:.2f})"
 
 
+def in_words(count: int) -> str:
+    """Return a small number as a word."""
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    return words[count] if count < len(words) else str(count)
+
+
 def gap(value: float | str) -> str:
     """Return a relative gap with two digits, and a minus sign at which no line is broken."""
     digits, _, exponent = f"{float(value):.1e}".partition("e")
@@ -114,93 +124,105 @@ def conditions(name: str) -> str:
     """Return where, when and with what a benchmark was run."""
     facts = result(name)["facts"]
     versions = facts["versions"]
-    threads = facts["arguments"].get("threads")
-    used = {None: "", 1: ", one thread"}.get(threads, f", {threads} threads")
     day = datetime.fromisoformat(facts["date"])
     packages = ", ".join(f"{p} {versions[p]}" for p in ("numpy", "scikit-learn", "numba"))
     return (
         f"Measured on {day.day} {day:%B %Y} at commit `{facts['commit'][:7]}` on {facts['cores']} "
-        f"shared cores of an {facts['cpu']}{used}, with Python {facts['python']}, {packages}."
+        f"shared cores of an {facts['cpu']}, with Python {facts['python']}, {packages}."
     )
 
 
 # ---------------------------------------------------------------- kernel machines
 
 
-def _races() -> list[tuple[str, dict[str, dict[str, Any]], dict[str, Any]]]:
-    """Return each set with the ratios to its peers, and the single fits that were compared."""
-    pairs = rows("kernel", "The others at their default tolerance")
-    fits = rows("kernel", "Every fit")
+class Fought(NamedTuple):
+    """One set of a race: each peer's row, and the fits that were compared by their tools."""
+
+    name: str
+    peers: dict[str, dict[str, Any]]
+    fits: dict[str, dict[str, Any]]
+
+    @property
+    def label(self) -> str:
+        """The set with its size."""
+        return f"{self.name}, {size(self.fits[OURS]['size'])}"
+
+    def times(self) -> list[str]:
+        """Return our seconds, and how many times as long each peer takes."""
+        ratios = [times(self.peers[peer]["peer / maxmargin"]) for peer in PEERS]
+        return [seconds(self.peers[PEERS[0]]["maxmargin s"]["median"]), *ratios]
+
+
+def _races(race: str) -> list[Fought]:
+    """Return every set of a race."""
+    pairs = rows(race, "The others at their default tolerance")
+    every = rows(race, "Every fit")
     found = []
     for name in dict.fromkeys(row["data"] for row in pairs):
         peers = {row["peer"]: row for row in pairs if row["data"] == name}
-        settings = {row["our tol"] for row in peers.values()}
-        tightest = min(map(float, settings))
-        singles: dict[str, Any] = {}
-        for fit in fits:
-            if fit["data"] != name:
-                continue
+        matched = float(peers[PEERS[0]]["our tol"])
+        fits: dict[str, Any] = {}
+        for fit in (fit for fit in every if fit["data"] == name):
             tol = float(fit["setting"].removeprefix("tol "))
-            if fit["tool"] != OURS or abs(tol / tightest - 1) < 0.05:
-                singles[fit["tool"]] = fit
-        found.append((name, peers, singles))
+            if fit["tool"] != OURS or abs(tol / matched - 1) < 0.05:
+                fits[fit["tool"]] = fit
+        found.append(Fought(name, peers, fits))
     return found
 
 
-def speed() -> str:
-    """Return the one table of the README, with its conditions."""
-    lines, nearer = [], []
-    for name, peers, singles in _races():
-        ours = singles[OURS]
-        cells = [f"{name}, {size(ours['size'])}", seconds(ours["s"]), gap(ours["above D*"])]
-        for peer in PEERS:
-            cells += [times(peers[peer]["peer / maxmargin"]), gap(singles[peer]["above D*"])]
-        lines.append(cells)
-        nearer += [name] * (min(singles[peer]["above D*"] for peer in PEERS) < ours["above D*"])
-    means = {row["peer"]: row["geometric mean"] for row in rows("kernel", "The others' seconds")}
-    summary = [cell for peer in PEERS for cell in (f"{two_digits(means[peer])} ×", "")]
-    lines.append(["geometric mean", "", "", *summary])
-    header = ["data", "ours", "off by", *(text for peer in PEERS for text in (peer, "off by"))]
-    fair = (
-        "Measured by the objective instead of the bound, another tool is nearer to the optimum on "
-        f"{len(nearer)} of {len(lines) - 1} sets."
-    )
-    return f"{table(header, lines)}\n\n{conditions('kernel')} {_tools()} {fair}"
+def _means(race: str) -> dict[str, float]:
+    return {row["peer"]: row["geometric mean"] for row in rows(race, "The others' seconds")}
+
+
+def race() -> str:
+    """Return the claim of the first screen."""
+    means, sets = _means(RACE), len(_races(RACE))
+    said = " and ".join(f"{two_digits(means[peer])} × as fast as {peer}" for peer in PEERS)
+    return f"{said} (geometric means over {in_words(sets)} data sets, one thread)"
 
 
 def _tools() -> str:
     """Return the versions of the others."""
-    (said,) = (n for n in result("kernel")["notes"] if n.startswith("tools: "))
+    (said,) = (n for n in result(RACE)["notes"] if n.startswith("tools: "))
     versions = dict(re.findall(r"(\w+) \(([^)]+)\)", said))
     return f"oneDAL is that of {versions['oneDAL']}, LIBSVM that of {versions['LIBSVM']}."
 
 
 def kernel() -> str:
-    """Return every set: parameters, tolerances, how near each came, and ratios with quartiles."""
+    """Return the times on every set, by one thread and by two, and what ours lost."""
+    two = {fought.name: fought for fought in _races(RACE_OF_TWO)}
+    lines, lost = [], []
+    for one in _races(RACE):
+        lines.append([one.label, *one.times(), *two[one.name].times()])
+        for threads, fought in (("one thread", one), ("two threads", two[one.name])):
+            ratios = {p: fought.peers[p]["peer / maxmargin"]["median"] for p in PEERS}
+            lost += [f"{one.name} ({p}, {threads})" for p, ratio in ratios.items() if ratio < 1]
+    means = [[f"{two_digits(_means(name)[p])} ×" for p in PEERS] for name in (RACE, RACE_OF_TWO)]
+    lines.append(["geometric mean", "", *means[0], "", *means[1]])
+    header = ["data", "one thread", *PEERS, "two threads", *PEERS]
+    said = f"Ours is slower on {', '.join(lost)}." if lost else "Ours is slower on none of these."
+    return f"{table(header, lines)}\n\n{said}"
+
+
+def kernel_objectives() -> str:
+    """Return how near to the optimum the compared fits came."""
     lines = []
-    for name, peers, singles in _races():
-        for peer in PEERS:
-            row = peers[peer]
-            lines.append(
-                [
-                    f"{name}, {size(singles[OURS]['size'])}",
-                    singles[OURS]["objective"],
-                    peer,
-                    gap(row["our tol"]),
-                    gap(row["ours above D*"]),
-                    gap(row["peer above D*"]),
-                    between(row["peer / maxmargin"]),
-                ]
-            )
-    header = ["data", "parameters", "peer", "our `tol`", "we are above D*", "the peer is above D*"]
-    return table([*header, "its time / ours"], lines, left=3)
+    for fought in _races(RACE):
+        ours = fought.peers[PEERS[0]]
+        above = [gap(fought.peers[peer]["peer above D*"]) for peer in PEERS]
+        cells = [gap(ours["our tol"]), gap(ours["ours above D*"]), *above]
+        lines.append([fought.name, fought.fits[OURS]["objective"], *cells])
+    header = ["data", "parameters", "our `tol`", "ours above D*"]
+    return table([*header, *(f"{peer} above D*" for peer in PEERS)], lines, left=2)
 
 
 def kernel_conditions() -> str:
     """Return the conditions of the race of kernel machines."""
-    columns = [n for n in result("kernel")["notes"] if re.match(r"[\w-]+: columns", n)]
+    columns = [n for n in result(RACE)["notes"] if re.match(r"[\w-]+: columns", n)]
     scaled = ", ".join(note.replace(": columns", "") for note in columns)
-    return f"{conditions('kernel')} {_tools()} Columns are scaled: {scaled}."
+    rounds = result(RACE)["facts"]["arguments"]["repeats"]
+    said = f"Medians of {in_words(rounds)} rounds."
+    return f"{said} {conditions(RACE)} {_tools()} Columns are scaled: {scaled}."
 
 
 def kernel_parts() -> str:
@@ -213,7 +235,7 @@ def kernel_parts() -> str:
             two_digits(row["kernel values / (rows × support vectors)"]),
             f"{row['certificate / fit']:.0%}",
         ]
-        for row in rows("kernel", "Our fit that is not worse")
+        for row in rows(RACE, "Our fit that is not worse")
     ]
     header = ["data", "support vectors", "fit / limit line", "kernel values / (rows × SV)"]
     return table([*header, "share of the certificate"], lines)
@@ -221,7 +243,7 @@ def kernel_parts() -> str:
 
 def predicting() -> str:
     """Return the times of predictions."""
-    found = rows("kernel", "Predictions")
+    found = rows(RACE, "Predictions")
     lines = []
     for name in dict.fromkeys(row["case"] for row in found):
         of = {row["candidate"]: row for row in found if row["case"] == name}
@@ -234,11 +256,12 @@ def draw_curves(path: Path) -> None:
     """Draw how near every fit came to the optimum, by seconds."""
     from matplotlib.figure import Figure
 
-    fits = rows("kernel", "Every fit")
+    fits = rows(RACE, "Every fit")
     shapes = {fit["data"]: fit["size"] for fit in fits}
     names = list(shapes)
-    figure = Figure(figsize=(9, 5.6), layout="constrained")
-    axes = list(figure.subplots(2, 3, sharex=True, sharey=True).ravel())
+    height = -(-len(names) // 3)
+    figure = Figure(figsize=(9, 0.6 + 2.6 * height), layout="constrained")
+    axes = list(figure.subplots(height, 3, sharex=True, sharey=True, squeeze=False).ravel())
     for axis, name in zip(axes, names, strict=False):
         for tool, (colour, marker) in LOOKS.items():
             points = [
@@ -254,8 +277,82 @@ def draw_curves(path: Path) -> None:
     handles, labels = axes[0].get_legend_handles_labels()
     for axis in axes[len(names) :]:
         axis.set_axis_off()
-    axes[-1].legend(handles, labels, loc="center", frameon=False, title="each mark is a fit")
-    figure.savefig(path, dpi=90, metadata={"Source": digest("kernel")})
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+    figure.savefig(path, dpi=90, metadata={"Source": digest(RACE)})
+
+
+# ---------------------------------------------------------------- everyday data, searches
+
+
+def _everyday() -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Return each case with our row and scikit-learn's."""
+    found = rows("everyday", "everyday: a row for each candidate")
+    of = {(row["case"], row["candidate"]): row for row in found}
+    cases = [row["case"] for row in found if row["candidate"] == "scikit-learn"]
+    return [(case, of[case, OURS], of[case, "scikit-learn"]) for case in cases]
+
+
+def everyday() -> str:
+    """Return the times of fits to small data, and of many classes."""
+    lines = [
+        [
+            case,
+            size(ours["size"]),
+            *(seconds(row["CPU s"]["median"]) for row in (ours, theirs)),
+            f"{two_digits(1 / theirs['/ maxmargin, CPU']['median'])} ×",
+        ]
+        for case, ours, theirs in _everyday()
+    ]
+    header = ["fit", "rows × columns", "ours", "scikit-learn", "ours / scikit-learn"]
+    return f"{table(header, lines)}\n\n{conditions('everyday')}"
+
+
+def slower() -> str:
+    """Return where ours is slower."""
+    said = [
+        f"{two_digits(1 / ratio)} × for `{case.replace(', ', '` on ', 1)}"
+        for case, ratio in ((c, t["/ maxmargin, CPU"]["median"]) for c, _, t in _everyday())
+        if ratio < 1
+    ]
+    return "; ".join(said)
+
+
+def limit() -> str:
+    """Return when a fit came back that was allowed one second."""
+    (row,) = (
+        row
+        for row in rows("everyday", "everyday: a row for each candidate")
+        if row["case"] == "SVC(max_time=1)"
+    )
+    return f"on {size(row['size']).split(' ')[0]} rows returned after {seconds(row['s']['median'])}"
+
+
+def searching() -> str:
+    """Return the times of searches on a grid."""
+    found = rows("search", "search: a row for each candidate")
+    lines = []
+    for case in dict.fromkeys(row["case"] for row in found):
+        of = {row["candidate"]: row for row in found if row["case"] == case}
+        ours, theirs = of["SVCSearchCV"], of["GridSearchCV, LIBSVM"]
+        lines.append(
+            [
+                f"{case}, {size(ours['size'])}",
+                *(seconds(row["s"]["median"]) for row in (ours, theirs)),
+                times(theirs["/ SVCSearchCV"]),
+            ]
+        )
+    header = ["data", "`SVCSearchCV`", "`GridSearchCV`", "ratio"]
+    return f"{table(header, lines)}\n\n{conditions('search')}"
+
+
+def search() -> str:
+    """Return how much faster a search is."""
+    (mean,) = (
+        row["geometric mean"]
+        for row in rows("search", "Geometric means")
+        if row["candidate"].startswith("GridSearchCV, LIBSVM")
+    )
+    return f"{two_digits(mean)} ×"
 
 
 # ---------------------------------------------------------------- files, start, checkouts
@@ -333,15 +430,24 @@ def checkouts() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
-    "speed": speed,
     "kernel": kernel,
+    "kernel-objectives": kernel_objectives,
     "kernel-conditions": kernel_conditions,
     "kernel-parts": kernel_parts,
     "predicting": predicting,
+    "everyday": everyday,
+    "search": searching,
     "reading": reading,
     "startup": startup,
     "linear": linear,
     "checkouts": checkouts,
+}
+
+PHRASES: dict[str, Callable[[], str]] = {
+    "race": race,
+    "search": search,
+    "slower": slower,
+    "limit": limit,
 }
 
 if __name__ == "__main__":

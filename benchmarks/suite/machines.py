@@ -33,7 +33,8 @@ def run(machines: Machines, options: Options) -> Report:
     """Measure everything asked for."""
     extras = [GROWTH, THREADS, *([MEMORY] if machines.caps else [])]
     chosen = options.chosen([*machines.names, *extras])
-    report = Report(machines.name)
+    many = options.threads is not None and options.threads > 1
+    report = Report(f"{machines.name}-{options.threads}-threads" if many else machines.name)
     races = list(_races(machines, chosen, report, options))
     report.tables += race.tables(races)
     report.checks += [check for found in races for check in found.checks()]

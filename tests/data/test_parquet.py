@@ -213,7 +213,7 @@ def test_without_pyarrow_the_extra_is_named(
 ) -> None:
     path = save(tmp_path, {"a": [1.0, 2.0], "label": [0, 1]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"pip install 'maxmargin\[arrow\]'"):
+    with pytest.raises(ImportError, match=r"pip install pyarrow"):
         read_labelled(path)
 
 

@@ -15,10 +15,10 @@ def numbers() -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "tools" / "write_numbers.py"))
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/benchmarks.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/index.md", "docs/benchmarks.md"])
 def test_documents_have_the_figures_of_the_results(numbers: Any, document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
-    assert "<!-- numbers: " in text
+    assert "<!-- number" in text
     assert text == numbers["filled"](text), "run: python tools/write_numbers.py"
 
 
@@ -37,10 +37,21 @@ def test_every_part_is_shown_once(numbers: Any) -> None:
 
 
 def test_typed_figures_are_overwritten(numbers: Any) -> None:
-    text = "a\n\n<!-- numbers: speed -->\n\nfast\n\n<!-- end -->\n\nb\n"
-    assert numbers["filled"](text).startswith("a\n\n<!-- numbers: speed -->\n\n| data ")
+    text = "a\n\n<!-- numbers: kernel -->\n\nfast\n\n<!-- end -->\n\nb\n"
+    assert numbers["filled"](text).startswith("a\n\n<!-- numbers: kernel -->\n\n| data ")
     assert "fast" not in numbers["filled"](text)
     assert numbers["filled"](text).endswith("<!-- end -->\n\nb\n")
+    text = "a <!-- number: race -->fast<!-- end --> b <!-- number: search -->7<!-- end -->."
+    found = numbers["filled"](text)
+    assert found.startswith("a <!-- number: race -->")
+    assert found.count(" × ") >= 2
+    assert "fast<" not in found
+
+
+def test_our_fits_are_quoted_at_objectives_no_worse_than_the_others(numbers: Any) -> None:
+    for race in ("kernel", "kernel-2-threads"):
+        for row in numbers["rows"](race, "The others at their default tolerance"):
+            assert float(row["ours above D*"]) <= 1.06 * float(row["peer above D*"]) + 1e-9
 
 
 def test_numbers_are_shown_with_two_digits(numbers: Any) -> None:

@@ -788,7 +788,7 @@ def test_missing_packages_are_named(package: str, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setitem(sys.modules, package, None)
     export = mm.files.to_onnx if package == "onnx" else lambda model: register_converters()
-    with pytest.raises(ImportError, match=r"pip install 'maxmargin\[onnx\]'"):
+    with pytest.raises(ImportError, match=r"pip install onnx skl2onnx"):
         export(mm.SVC().fit(rows(), labels(rows())))
 
 

@@ -357,17 +357,15 @@ def test_the_loosest_fit_that_reaches_a_target_counts() -> None:
     assert found.to_target("oneDAL", 1e-3) is None
 
 
-def test_a_peer_as_it_comes_is_compared_with_our_loosest_fit_that_is_not_worse() -> None:
-    found = raced([Point(1e-3, 6.0, 6.0, 2.5, 1.98)])
+def test_our_loosest_fit_with_an_objective_no_worse_than_the_better_peers_is_compared() -> None:
+    found = raced([Point(1e-3, 6.0, 6.0, 2.5, 1.999)])
     pair = found.pair("LIBSVM")
     assert pair is not None
-    assert pair[1].setting == 0.01  # its dual value is 1.99, and 1.5 was worse
+    assert pair[1].setting == 0.01  # its objective is 2.02, and 3 was worse; duals do not matter
     assert found.times("LIBSVM", pair).median == 3.0
-    found = raced([Point(1e-3, 6.0, 6.0, 2.5)])  # without duals, by the objective
-    pair = found.pair("LIBSVM")
-    assert pair is not None
-    assert pair[1].setting == 0.01
     assert found.matched()
+    found.sweeps["oneDAL"] = [Point(1e-3, 8.0, 8.0, 2.01)]  # now this has to be met
+    assert [found.pair(peer)[1].setting for peer in ("LIBSVM", "oneDAL")] == [1e-9, 1e-9]  # type: ignore[index]
     better = raced([Point(1e-3, 6.0, 6.0, 1.9)])
     assert better.pair("LIBSVM") is None
     assert not better.matched()
@@ -528,9 +526,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         lines = (f"{k % labels} 1:{x + k % labels} 2:{z}\n" for k, (x, z) in enumerate(points))
         (tmp_path / f"{name}.svm.xz").write_bytes(lzma.compress("".join(lines).encode()))
 
-    def run(name: str, *arguments: str) -> Any:
+    def run(name: str, *arguments: str, report: str = "") -> Any:
         given = ["--quick", "--data", str(tmp_path), "--out", str(tmp_path), "--repeats", "1"]
         assert main([name, *given, *arguments]) == 0
+        name = report or name
         if name in ("kernel", "linear"):
             assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         text = (tmp_path / f"{name}.json").read_text("utf-8")
@@ -558,6 +557,14 @@ def test_kernel_runs(run: Callable[..., Any]) -> None:
     assert {row["candidate"] for row in predicted} == {"maxmargin", "LIBSVM", "limit line"}
     assert {row["tool"] for row in fits} == {"maxmargin", "LIBSVM"}
     assert grown[-1]["rows"] == "exponent of n"
+
+
+def test_the_race_of_defaults_is_of_the_quoted_sets(run: Callable[..., Any]) -> None:
+    content = run("kernel", "--threads", "2", "--defaults", report="kernel-2-threads")
+    pairs = content["tables"][0]["rows"]
+    assert {row["data"] for row in pairs} == {"satimage", "svmguide1", "abalone"}
+    for row in pairs:  # two digits are shown
+        assert float(row["ours above D*"]) <= 1.06 * float(row["peer above D*"]) + 1e-9
 
 
 def test_linear_runs(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -614,6 +621,7 @@ def test_startup_runs_whatever_the_children_say(
         ("path", ["dense-float64 SVC"]),
         ("kpca", ["5k"]),
         ("search", ["satimage"]),
+        ("everyday", ["SVC, iris", "SVC(max_time=1)"]),
     ],
 )
 def test_every_benchmark_runs(

@@ -94,8 +94,19 @@ def test_code_does_what_the_page_says(
 
 
 def test_ten_lines_are_ten() -> None:
-    first = next(block for block, _ in runs(ROOT / "README.md"))
-    assert len([line for line in first.text.splitlines() if line.strip()]) <= 10
+    first, course = (block for block, _ in runs(ROOT / "README.md"))
+    for block in (first, course):
+        assert len([line for line in block.text.splitlines() if line.strip()]) <= 10
+
+
+def test_the_first_screen_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+def test_nobody_is_told_to_install_what_is_not_published() -> None:
+    told = re.compile(r"pip install\s+(-\S+\s+)*['\"]?maxmargin")
+    texts = [*DOCUMENTS, *(ROOT / "src").rglob("*.py"), *(ROOT / "examples").glob("*.py")]
+    assert [name(text) for text in texts if told.search(text.read_text(encoding="utf-8"))] == []
 
 
 def links(page: Path) -> Iterator[str]:

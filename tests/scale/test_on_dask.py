@@ -490,7 +490,7 @@ assert maxmargin.DistributedFitError
 try:
     maxmargin.data.on_dask.connect("tcp://127.0.0.1:1")
 except ImportError as missing:
-    assert "maxmargin[dask]" in str(missing)
+    assert "pip install dask distributed" in str(missing)
 else:
     raise AssertionError
 """

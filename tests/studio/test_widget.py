@@ -161,7 +161,7 @@ def test_a_missing_anywidget_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     widget._load_widget.cache_clear()
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    with pytest.raises(ImportError, match=r"pip install 'maxmargin\[jupyter\]'"):
+    with pytest.raises(ImportError, match=r"pip install anywidget"):
         mm.Studio()
     widget._load_widget.cache_clear()
 

@@ -86,8 +86,7 @@ def require_pyarrow(name: str) -> None:
         import pyarrow  # noqa: F401
     except ImportError as missing:
         raise ImportError(
-            f"{name}: Parquet and Arrow files need pyarrow ({missing}); "
-            "pip install 'maxmargin[arrow]'"
+            f"{name}: Parquet and Arrow files need pyarrow ({missing}); pip install pyarrow"
         ) from missing
 
 

@@ -59,7 +59,7 @@ def read_labelled(
       that differ in most rows, or number or name the rows (whole numbers that count up or fill a
       range; or a name such as ``id``, and hardly a value twice).
 
-    Columns of *Parquet* and Arrow files (which need pyarrow: ``pip install 'maxmargin[arrow]'``)
+    Columns of *Parquet* and Arrow files (which need pyarrow: ``pip install pyarrow``)
     have types: numbers, decimals and booleans are numbers, dates and times as above, and texts are
     judged like cells. Others, such as lists, are refused.
 

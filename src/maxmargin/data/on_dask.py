@@ -412,7 +412,7 @@ def _distributed() -> Any:
         return import_module("distributed")
     except ImportError as missing:
         raise ImportError(
-            "rows on a cluster need Dask, which is not installed: pip install 'maxmargin[dask]'"
+            "rows on a cluster need Dask, which is not installed: pip install dask distributed"
         ) from missing
 
 

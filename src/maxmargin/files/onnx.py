@@ -1085,7 +1085,7 @@ def _import(name: str) -> Any:
         return import_module(name)
     except ImportError as missing:
         raise ImportError(
-            f"Export to ONNX needs the package {name}: pip install 'maxmargin[onnx]'"
+            f"Export to ONNX needs the package {name}: pip install onnx skl2onnx"
         ) from missing
 
 

@@ -118,9 +118,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as missing:
-        raise ImportError(
-            "maxmargin.plots needs matplotlib: pip install 'maxmargin[plot]'"
-        ) from missing
+        raise ImportError("maxmargin.plots needs matplotlib: pip install matplotlib") from missing
     return plt
 
 

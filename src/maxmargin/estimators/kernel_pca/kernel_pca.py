@@ -131,7 +131,7 @@ def _takes_rows(model: "KernelPCA") -> bool:
 class KernelPCA(
     KernelInput, NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """Kernel principal component analysis, with residuals that prove the eigenpairs.
+    """Kernel principal component analysis, with residuals that prove the eigenvalues.
 
     Parameters
     ----------
