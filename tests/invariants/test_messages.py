@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,3 +83,18 @@ def test_a_search_warns_once() -> None:
     with pytest.warns(ConvergenceWarning, match="Only the first such fit") as caught:
         GridSearchCV(model, grid, cv=3, refit=False).fit(X, Y)
     assert len(caught) == 1
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-200])
+def test_tiny_columns_are_decided_or_refused_by_their_size(size: float) -> None:
+    y = (X[:, 0] > 0).astype(int)
+    assert mm.separate(size * X, y).separable
+    with pytest.raises(ValueError, match=r"No value of X is larger than .*: multiply X"):
+        mm.HardMarginSVC().fit(size * X, y)
+
+
+def test_kernels_that_hold_a_function_are_not_sent_to_themselves(tmp_path: Path) -> None:
+    kernel = mm.kernels.FromFunction(np.dot, on="pairs")
+    for each in (kernel, kernel + mm.kernels.RBF(1.0)):
+        with pytest.raises(TypeError, match="no functions of yours; use a kernel such as"):
+            mm.save(mm.SVC(kernel=each).fit(X, Y), tmp_path / "model.mmg")

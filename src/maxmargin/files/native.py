@@ -37,11 +37,15 @@ _TYPES = {
 _CODES = {name: code for code, name in _TYPES.items()}
 _PIECE = 1 << 24  # bytes written at a time
 _LONGEST = 600  # characters of a message of others
+_NO_FUNCTIONS = (
+    "it holds no functions of yours; use a kernel such as mm.kernels.RBF, or keep the model with "
+    "pickle"
+)
 _WAYS_OUT = {
     "callback": "set_params(callback=None) removes it",
     "client": "set_params(client=None) removes it",
-    "kernel": "use a kernel of mm.kernels, or keep the model with pickle",
-    "kernel_": "use a kernel of mm.kernels, or keep the model with pickle",
+    "kernel": _NO_FUNCTIONS,
+    "kernel_": _NO_FUNCTIONS,
     "model": "only the models of mm.structured can be stored; keep yours with pickle",
     "model_": "only the models of mm.structured can be stored; keep yours with pickle",
     "random_state": "set_params(random_state=0), or another int, stands for a generator",
@@ -144,7 +148,9 @@ def _advice(model: Any, refused: UnstorableError) -> str:
             f"these of scikit-learn: {known_steps()}. Leave {kind.__name__} out, or keep the model "
             "with pickle or skops."
         )
-    way_out = _WAYS_OUT.get(last, "keep the model with pickle, or leave it out")
+    first = refused.place.partition(".")[0]
+    general = _WAYS_OUT.get(first, "keep the model with pickle, or leave it out")
+    way_out = _WAYS_OUT.get(last, general)
     return f"{refused}, which a model file cannot hold: {way_out}."
 
 

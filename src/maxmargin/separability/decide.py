@@ -131,7 +131,9 @@ def _searched(
     if ended.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if found.lowest > 0:
-        plane = verified_plane(found.point / scale, X, np.where(positive, 1, -1), intercept)
+        plane = verified_plane(
+            found.point * (np.min(scale) / scale), X, np.where(positive, 1, -1), intercept
+        )
         if plane is not None:
             return plane
     if ended.status is Status.MAX_TIME:

@@ -385,6 +385,16 @@ def refuse_overflow(
     raise ValueError(name_overflow(names, column, float(largest[column])))
 
 
+def refuse_tiny(X: Any) -> None:
+    """Raise a ValueError if ‖w‖² overflows for any w that gives these rows scores of ±1."""
+    largest = float(abs(X).max())
+    if 0 < largest < 1 / LARGEST_PRODUCT:
+        raise ValueError(
+            f"No value of X is larger than {largest:.3g}, and weights that give such rows scores "
+            "of ±1 overflow: multiply X by a constant."
+        )
+
+
 def name_overflow(names: Any, column: int, largest: float) -> str:
     """Return the sentence on a column whose products overflow."""
     name = f"{column} ({names[column]!r})" if names is not None else f"{column}"

@@ -38,7 +38,7 @@ from maxmargin.separability.max_margin import (
     refusal,
 )
 from maxmargin.solve import Callback, gap_left, ill_scaled
-from maxmargin.validation.data import check_classification
+from maxmargin.validation.data import check_classification, refuse_tiny
 from maxmargin.validation.parameters import (
     check_choice,
     check_memory,
@@ -284,6 +284,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         """Return the rows to search among; refuse more than fit into memory as a Gram matrix."""
         kernel = self.kernel_
         if type(kernel) is Linear:
+            refuse_tiny(X)
             return LinearRows(X)
         gram = Gram(kernel, X, memory=self._bytes(), threads=count_threads(self.n_jobs))
         return FeatureSpaceRows.of(gram, X)
