@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         StructuredSVC,
         VotedPerceptron,
     )
+    from maxmargin.estimators.linear.l1_min_c import l1_min_c
     from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
     from maxmargin.files import load, save
     from maxmargin.futures import on_cluster
@@ -81,6 +82,7 @@ _FOUND_IN = {
         *("QuantileSVR", "RandomFourier", "StructuredPerceptron", "StructuredSVC"),
         "VotedPerceptron",
     ),
+    "estimators.linear.l1_min_c": ("l1_min_c",),
     "estimators.trusted_types": ("SKOPS_TRUSTED_TYPES",),
     "files": ("load", "save"),
     "futures": ("on_cluster",),
@@ -151,6 +153,7 @@ __all__ = [
     "files",
     "geometry",
     "kernels",
+    "l1_min_c",
     "load",
     "model_selection",
     "on_cluster",

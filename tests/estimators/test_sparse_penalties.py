@@ -7,8 +7,11 @@ import clarabel  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.svm
+from numpy.testing import assert_allclose
 from sklearn.svm import LinearSVC
 
+import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.certificates import certify
 from maxmargin.problems import losses
@@ -319,3 +322,35 @@ def test_steps_are_short_enough_to_be_interrupted(loss: str) -> None:
     primals, duals = zip(*((bracket.primal, bracket.dual) for bracket in seen), strict=True)
     assert (np.diff(primals) <= 0).all()
     assert (np.diff(duals) >= 0).all()
+
+
+@of_both_losses
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_l1_min_c_is_where_weights_begin(intercept: str, loss: str) -> None:
+    given: Any = {"loss": loss, "intercept": intercept, "intercept_scaling": 2.0}
+    for seed in range(4):
+        X, y, _ = rows(seed, 30, 5)
+        X = 10.0 ** (seed - 1) * (X + seed)
+        labels = np.where(X[:, 0] > np.quantile(X[:, 0], 0.8), 2.0, y) if seed % 2 else y
+        C = mm.l1_min_c(sp.csr_array(X) if seed == 2 else X, labels, **given)
+        model = mm.LinearSVC(penalty="l1", tol=1e-9, **given)
+        for factor in (0.99, 1.01):
+            model.set_params(C=factor * C).fit(X, labels)
+            weights = np.abs(model.coef_).max() * np.abs(X).max()
+            if intercept == "penalized":
+                weights = max(weights, np.abs(model.intercept_).max())
+            assert (weights > 1e-9) == (factor > 1)
+        if loss == "squared_hinge" and intercept != "free":
+            fits = intercept == "penalized"
+            theirs = sklearn.svm.l1_min_c(X, labels, fit_intercept=fits, intercept_scaling=2.0)
+            assert_allclose(C, theirs)
+
+
+def test_l1_min_c_where_no_weight_ever_helps() -> None:
+    """A row in the midst of many of the other class costs the hinge the same by any plane."""
+    X, y = np.array([[-1.0], [0.0], [1.0]]), [0, 1, 0]
+    with pytest.raises(ValueError, match="No C gives a weight"):
+        mm.l1_min_c(X, y)
+    assert not mm.LinearSVC(penalty="l1", C=1e4).fit(X, y).coef_.any()
+    with pytest.raises(ValueError, match="loss='log' is not valid"):
+        mm.l1_min_c(X, y, loss="log")
