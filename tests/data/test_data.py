@@ -307,12 +307,11 @@ def test_words_stay_words_until_they_are_prepared(tmp_path: Path) -> None:
         *("age", "gap", "missingindicator_gap", "ok_yes"),
         *("city_Bonn", "city_Oslo", "city_Rome", "city_missing"),
     ]
-    assert len([name for name in names if name.startswith("town_")]) == 30
+    assert len([name for name in names if name.startswith("town_")]) == 40
     assert_array_equal(Z[:, names.index("city_Rome")], data.X[:, 3] == "Rome")
     assert_array_equal(Z[:, names.index("ok_yes")], data.X[:, 2] == "yes")
     assert remarked(data, "The two words of column 'ok' become 0 and 1.")
-    assert remarked(data, "The words of column 'city' become 4 columns of 0 and 1.")
-    assert remarked(data, "more than 30 words of column 'town'")
+    assert remarked(data, "The words of columns 'city' and 'town' become 44 columns of 0 and 1.")
     assert remarked(data, "Empty cells of column 'city' (50 in all)", "one more word")
 
 
@@ -503,20 +502,33 @@ def test_the_only_classes_are_the_label_if_the_last_column_cannot_be(tmp_path: P
     assert data.feature_names == ["size", "width"]
 
 
-def test_a_label_that_could_be_several_columns_must_be_named(tmp_path: Path) -> None:
+def test_a_quantity_in_the_last_column_is_the_label_unless_classes_are_clear(
+    tmp_path: Path,
+) -> None:
     houses = table("rooms,garden,price", lambda i: f"{i % 5},{'yn'[i % 2]},{wave(i)}")
-    with pytest.raises(
-        DataFileError, match="for example rooms or garden, or -1 if it is the last one"
-    ) as refused:
-        read(tmp_path, houses, "a.csv")
-    assert "the last column, 'price', has too many different values for a label" in str(
-        refused.value
-    )
+    data = read(tmp_path, houses, "a.csv")
+    assert data.label_name == "price"
+    assert remarked(data, "so the last column, 'price', is taken as the label")
     assert read(tmp_path, houses, "a.csv", "garden").y[:2].tolist() == ["y", "n"]
-    assert read(tmp_path, houses, "a.csv", -1).label_name == "price"
+    assert read(tmp_path, houses.replace("rooms,", "size,"), "a.csv").label_name == "price"
+    counted = table("rooms,garden,id", lambda i: f"{i % 5},{'yn'[i % 2]},{i}")
+    with pytest.raises(DataFileError, match="for example rooms or garden, or -1"):
+        read(tmp_path, counted, "a.csv")
     letters = "\n".join(f"{'ABC'[i % 3]},{i % 7},{i % 5}" for i in range(ROWS))
     with pytest.raises(DataFileError, match="label=1 or label=-1"):
         read(tmp_path, letters, "a.csv")
+
+
+def test_prices_are_numbers_and_a_label_in_the_midst_is_remarked(tmp_path: Path) -> None:
+    price = [f"€ {1 + i // 20}.{500 + 7 * i:03},50" if i % 9 else "-" for i in range(ROWS)]
+    text = "a;target;b\n" + "".join(f"{wave(i)};{price[i]};{i % 4}\n" for i in range(ROWS))
+    data = read(tmp_path, text, "a.csv")
+    assert data.y.dtype == np.float64
+    assert len(data.y) == ROWS - len(range(0, ROWS, 9))
+    assert data.y[:2].tolist() == [1507.5, 1514.5]
+    assert remarked(data, "Column 'target' is the label by its name, not the last column.")
+    assert data.layout is not None
+    assert data.layout.task == "regression"
 
 
 def test_pixels_that_are_never_set_are_no_label(tmp_path: Path) -> None:

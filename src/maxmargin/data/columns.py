@@ -27,13 +27,15 @@ from maxmargin.data.cells import (
     whole_numbers,
 )
 from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
-from maxmargin.data.table import LABEL_NAMES, Table
+from maxmargin.data.table import LABEL_NAMES, QUANTITY_NAMES, Table
 from maxmargin.errors import DataFileError, warn
 
 FEWEST_ROWS = 10  # with fewer rows, chance makes columns constant, or different in every row
 CLASSES = 30  # a column with more different values is not taken for a label unasked
-MANY_NUMBERS = 20  # more different numbers, if they are fractions, are measurements
-VALUES = 30  # columns that a column of words becomes, at most
+MANY_NUMBERS = 20  # more different whole numbers may be measurements
+FEW_ROWS = 10  # of each number on average: fewer are a sign of measurements
+MOST_CODES = 100  # more different numbers that do not count classes are measurements
+VALUES = 5000  # columns that a column of words becomes, at most
 MANY_MISSING = 0.1  # share of missing cells from which being missing is a feature
 RARE = 20  # a value of fewer rows may be absent from a training part
 DENSE_COLUMNS = 300
@@ -92,6 +94,8 @@ def prepare_table(table: Table, task: str | None = None) -> Labelled:
     """Return the rows of a table, and how to make numbers of them."""
     label, remarks = _find_label_column(table, task)
     y, rows, notation = _read_labels(table, label, task)
+    if task is None and y.dtype.kind == "f" and resembles_measurement(y):
+        task = "regression"
     if not rows.all():
         without = table.numbers[~rows].astype(str).tolist()
         said = f"{len(without)} rows have no label and are left out ({table.numbered}s {{}})."
@@ -152,14 +156,42 @@ def _read_column(table: Table, index: int, rows: Any) -> Column:
 
 
 def resembles_measurement(y: Any) -> bool:
-    """Tell whether labels are many different numbers, as of a quantity, and not classes."""
+    """Tell whether labels are numbers to be predicted, and not classes.
+
+    They are if they have fractions, or if there are many different whole numbers: more than 20 (in
+    a small table, more than half of the rows, and 5) which do not count classes (0, 1, 2, … or 1,
+    2, 3, … without a gap) and have fewer than ten rows each on average, or are more than 100.
+
+    Examples
+    --------
+    >>> resembles_measurement(np.arange(60) % 30), resembles_measurement(np.arange(60) % 30 * 7)
+    (False, True)
+    """
     return y.dtype.kind in "iuf" and _are_measured(np.unique(y), len(y))
 
 
 def _are_measured(different: Any, n: int) -> bool:
     """Tell whether the different numbers of n rows are those of a quantity."""
-    fractions = bool(np.any(different != np.trunc(different)))
-    return len(different) > MANY_NUMBERS and (fractions or len(different) > n / 2)
+    count = len(different)
+    if np.any(different != np.trunc(different)):
+        return True
+    if count <= np.clip(n / 2, 5, MANY_NUMBERS):
+        return False
+    gapless = different[0] in (0, 1) and different[-1] - different[0] == count - 1
+    return not (gapless and count <= n / 2) and (count > n / FEW_ROWS or count > MOST_CODES)
+
+
+def _is_quantity(table: Table, index: int) -> bool:
+    """Tell whether a column, in any notation, could be what a regression predicts."""
+    try:
+        column = _read_column(table, index, np.ones(len(table.numbers), dtype=bool))
+    except DataFileError:
+        return False
+    if column.words or {"dates", "times"} & set(column.notation) or column.missing.all():
+        return False
+    named = table.names and _says_id(table.names[index])
+    values = column.values[~column.missing]
+    return _are_measured(np.unique(values), len(values)) and not _numbers_rows(column, bool(named))
 
 
 class _Kind(NamedTuple):
@@ -182,7 +214,7 @@ def _kind(column: Any) -> _Kind:
         different = np.arange(len(texts)) if words else np.unique(label_array(sorted(texts)))
     unfit = None
     if len(different) > max(MANY_NUMBERS, n / 2) or _are_measured(different, n):
-        unfit = "has too many different values for a label"
+        unfit = "has too many different values for a class"
     elif len(different) < 2:
         unfit = "has one value only" if len(different) else "is empty"
     classes = 2 <= len(different) <= min(CLASSES, n / 2) and different.dtype.kind != "f"
@@ -193,16 +225,19 @@ def _find_label_column(table: Table, task: str | None) -> tuple[int, list[str]]:
     """Return the label column, and a remark if another one could be meant."""
     last = len(table.columns) - 1
     if table.label is not None:
-        return table.label, []
+        return table.label, _explain_named(table)
+    why = f"No column is named {_listed(LABEL_NAMES[:4], 'or')}"
+    why = why if table.names else "The file has no header"
+    taken = [f"{why}, so the last column, {_shown(table, last)}, is taken as the label."]
     if task == "regression":
-        why = f"No column is named {_listed(LABEL_NAMES[:2], 'or')}"
-        why = why if table.names else "The file has no header"
-        return last, [f"{why}, so the last column, {_shown(table, last)}, is taken as the label."]
+        return last, taken
     if len(table.numbers) < FEWEST_ROWS:
         return last, []
     kinds = [_kind(column) for column in table.columns]
     others = [j for j in range(last) if kinds[j].classes]
     if kinds[last].unfit and others:
+        if task is None and _is_quantity(table, last) and not _is_clear(table, others, kinds):
+            return last, taken
         return _find_other_than_last(table, others, kinds)
     words = [j for j, kind in enumerate(kinds) if kind.words]
     if not table.names and kinds[0].classes and words == [0]:
@@ -211,12 +246,30 @@ def _find_label_column(table: Table, task: str | None) -> tuple[int, list[str]]:
             "be the label; say which one it is (label=1 or label=-1; on the command line --label 1 "
             "or --label -1)"
         )
-    if not others:
-        return last, []
-    why = "The file has no header"
+    return last, taken if others else []
+
+
+def _explain_named(table: Table) -> list[str]:
+    """Return a remark if a column in the midst of others is the label because of its name."""
+    index = table.label
+    if index is None or not table.names or not 0 < index < len(table.columns) - 1:
+        return []
+    if table.names[index].lower() not in LABEL_NAMES:
+        return []  # it was asked for
+    return [f"Column {_shown(table, index)} is the label by its name, not the last column."]
+
+
+def _is_clear(table: Table, others: list[int], kinds: list[_Kind]) -> bool:
+    """Tell whether it is clear which other column than the last is the label.
+
+    In a table with a header the only one that looks like classes, if it has words and the last
+    column's name is not that of a quantity; without a header the only or first one.
+    """
+    only = len(others) == 1
     if table.names:
-        why = f"No column is named {_listed(LABEL_NAMES[:4], 'or')}"
-    return last, [f"{why}, so the last column, {_shown(table, last)}, is taken as the label."]
+        quantity = table.names[-1].lower() in QUANTITY_NAMES
+        return only and kinds[others[0]].words and not quantity
+    return only or others[0] == 0
 
 
 def _find_other_than_last(
@@ -225,8 +278,7 @@ def _find_other_than_last(
     """Return another column than the last, if it is clear which one."""
     why = f"the last column, {_shown(table, len(kinds) - 1)}, {kinds[-1].unfit}"
     chosen = others[0]
-    only = len(others) == 1
-    if not (only and kinds[chosen].words if table.names else only or chosen == 0):
+    if not _is_clear(table, others, kinds):
         names = [table.names[j] if table.names else str(j + 1) for j in others]
         raise DataFileError(
             f"{table.file}: {why}; say which column is the label (label=…, or --label), for "
@@ -249,6 +301,8 @@ def _read_labels(table: Table, index: int, task: str | None) -> tuple[Any, Any, 
         as_read = task == "regression" or column.notation
         return y if as_read else whole_numbers(y), rows, column.notation
     y, rows = _read_classes(table, index)
+    if task is None and y.dtype.kind == "U" and _is_quantity(table, index):
+        return _read_labels(table, index, "regression")  # such as prices with their currency
     return y, rows, ()
 
 
@@ -503,7 +557,7 @@ def _explain_columns(table: Table, plan: _Plan) -> list[str]:
         ("The two words of {} become 0 and 1.", two),
         (f"The words of {{}} become {sum(map(plan.width, some))} columns of 0 and 1.", some),
         (
-            f"Of the more than {VALUES} words of {{}}, the {VALUES - 1} most frequent become "
+            f"Of the more than {VALUES:,} words of {{}}, the {VALUES - 1:,} most frequent become "
             "columns of 0 and 1, and the others share one.",
             many,
         ),

@@ -50,8 +50,8 @@ def read_labelled(
       1970, times of day become hours. If no date of a column tells whether day or month comes
       first, the column is refused.
     - *Words*, also yes and no, stay words; then X is an array of objects with the columns of
-      numbers first, and ``prepare`` makes a column of 0 and 1 for each of the 29 most frequent
-      words and one for all others.
+      numbers first, and ``prepare`` makes a column of 0 and 1 for each word (beyond 5,000, for the
+      most frequent ones and one for all others).
     - *Missing cells* are empty or say NA, N/A, NaN, null, None, ``?``, ``-`` or ``.``; ``prepare``
       puts the median in their place, or counts them as one more word. Rows without a label are
       left out.
@@ -76,18 +76,23 @@ def read_labelled(
     label : str or int, optional
         The label column of a table: its name, or its number from 1 (-1 is the last). By default the
         column named label or target, else class, y, outcome, diagnosis, species or survived (in any
-        case), else the last one. If the last one cannot be it, since it differs in nearly every
-        row, as measurements and names do, or has one value only, and others look like classes, the
-        label must be named; except that the only one of these with words, or in a table without a
-        header the only or first one, is taken with a warning. In svmlight text the label always
-        comes first.
+        case), else the last one. If the last one is a measurement (see ``task``), and there is one
+        other column that looks like classes and has words, that one is taken with a warning, unless
+        the last one is called price, cost, value, amount, sales, revenue, salary, income, charges,
+        rent, count, cnt, medv, mpg, yield or score; in a table without a header, the only or first
+        column that looks like classes is taken. If the last one cannot be a label, since it names
+        rows or has one value only, this goes for it as well, or the label must be named. In
+        svmlight text the label always comes first.
     zero_based : bool, default False
         Whether the indices of svmlight text count from 0. By default they count from 1, and an
         index 0 is refused.
     task : {None, "classification", "regression"}, default None
         What the labels are for. For regression they are read as numbers, in any notation that
-        features may have, and words are refused; by default the last column is the label, if none
-        has one of the names.
+        features may have, and words are refused; the last column is the label, if none has one of
+        the names. None: regression if labels are numbers with fractions, or many different whole
+        numbers: more than 20 (in a small table, more than half of the rows, and 5) that do not
+        count classes (0, 1, 2, … or 1, 2, 3, … without a gap) and have fewer than ten rows each on
+        average, or are more than 100. Anything else is a class.
 
     Returns
     -------

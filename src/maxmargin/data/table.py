@@ -32,6 +32,11 @@ from maxmargin.errors import DataFileError
 # The first two are the label whatever else there is.
 LABEL_NAMES = ("label", "target", "class", "y", "outcome", "diagnosis", "species", "survived")
 _SURE_NAMES = LABEL_NAMES[:2]
+# A last column of numbers with one of these names is the label, although another has classes.
+QUANTITY_NAMES = (
+    "price", "cost", "value", "amount", "sales", "revenue", "salary", "income", "charges", "rent",
+    "count", "cnt", "medv", "mpg", "yield", "score",
+)  # fmt: skip
 # The first that divides all rows alike; where semicolons do, commas are part of the cells.
 DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", " ": "spaces"}
 _FIRST_ROWS = 20
