@@ -121,7 +121,7 @@ def test_auto_takes_what_the_diagnosis_recommends(run: Run, rings: Path, houses:
     assert type(mm.load("m.mmg")).__name__ in ("SVC", "HardMarginSVC", "Pipeline")
     assert "chosen" in result.stdout
     result = run("fit", houses.name, "--model", "auto", "-o", "h.mmg")
-    assert "non-linear" in result.stdout
+    assert "curved" in result.stdout or "not linear" in result.stdout
     assert isinstance(mm.load("h.mmg")[-1], mm.SVR)
 
 
@@ -278,12 +278,12 @@ def test_bad_data_is_a_sentence(run: Run, tmp_path: Path, content: str | None, w
     assert words in result.stderr
 
 
-def test_whole_numbers_that_may_be_either_are_asked_about(run: Run, tmp_path: Path) -> None:
+def test_whole_numbers_may_be_either(run: Run, tmp_path: Path) -> None:
     rows = [f"{k / 7:.3f},{k % 40}" for k in range(120)]
     (tmp_path / "counts.csv").write_text("\n".join(["x,label", *rows]))
-    asked = run("fit", "counts.csv")
-    assert asked.exit_code == 2
-    assert "--task regression if they are measurements" in asked.stderr
+    assert "if they are measurements, --task regression" in " ".join(
+        run("fit", "counts.csv").stdout.split()
+    )
     assert "regression" in run("fit", "counts.csv", "--task", "regression").stdout
 
 

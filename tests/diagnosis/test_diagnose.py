@@ -732,9 +732,12 @@ def test_time_that_runs_out_is_no_reason_for_the_dummy(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y": np.linspace(0, 1, 60)}, "numpy.digitize"),
-        ({"y": np.arange(60)}, "60 different values"),
+        ({"y": np.linspace(0, 1, 60), "scoring": "accuracy"}, "is for classes"),
+        ({"y": np.arange(60).astype(str)}, "60 different values"),
         ({"y": np.zeros(60)}, "only one class"),
+        ({"y": np.ones(60), "task": "regression"}, "y is 1 in all rows"),
+        ({"task": "ranking"}, "task must be one of"),
+        ({"groups": np.ones(5)}, "groups has 5 entries"),
         ({"y": np.zeros(59)}, "inconsistent numbers"),
         ({"y": None}, "y to be passed"),
         ({"X": np.full((60, 2), np.nan)}, "NaN"),

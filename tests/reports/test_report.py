@@ -1022,7 +1022,9 @@ def test_a_diagnosis_is_made_or_its_absence_explained(
     ).text.replace("Linearly s", "S")
     model = make_pipeline(TfidfVectorizer(), mm.LinearSVC()).fit(TEXTS, [0, 1] * 10)
     assert "cannot be diagnosed" in write(model, TEXTS, [0, 1] * 10, diagnosis=None).text
-    assert "about classes" in write(mm.SVR().fit(X, TARGET), X, TARGET, diagnosis=None).text
+    found = write(mm.SVR().fit(X, TARGET), X, TARGET, diagnosis=None).text
+    assert "mean absolute error of always predicting" in found
+    assert "RBF kernel" in found
 
 
 # In a browser.

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from maxmargin.cli.inputs import Dataset, data_options, read_data, refuse_labels
-from maxmargin.cli.models import make_machine, option_words, write_command, write_options
+from maxmargin.cli.models import option_words, write_command, write_options
 from maxmargin.cli.output import Exit, Output, command, in_options
 
 EXAMPLE = """
@@ -42,20 +42,18 @@ def diagnose(
     For classes: do equal rows have different labels, does a plane separate the classes, does a
     kernel predict better than a plane, a network better than a kernel, or is there no signal?
 
-    For numbers: does a plane predict better than the median, and a kernel machine better than a
-    plane?
+    For numbers: does anything predict better than a constant, a kernel machine better than a plane,
+    and boosted trees better than both?
 
     To predict better means on rows not fitted to, beyond noise.
     """
     dataset = read_data(data, **how)
     output.facts(dataset.facts())
     output.text()
-    if dataset.task == "regression":
-        return _diagnose_regression(output, dataset, seed, max_time)
     refuse_labels(dataset)
-    from maxmargin.cli.training import diagnose as diagnose_classes
+    from maxmargin.cli.training import diagnose as diagnose_dataset
 
-    found = diagnose_classes(dataset, {"seed": seed, "max_time": max_time, "thorough": thorough})
+    found = diagnose_dataset(dataset, {"seed": seed, "max_time": max_time, "thorough": thorough})
     output.text(in_options(str(found)))
     options = write_options(found.recommend())
     own = options is not None
@@ -71,23 +69,6 @@ def diagnose(
     return output.finish(
         data=dataset.to_json(), diagnosis=found.to_dict(), fit=line, search=searched
     )
-
-
-def _diagnose_regression(output: Output, dataset: Dataset, seed: int, max_time: float) -> Exit:
-    from maxmargin.cli.regression import diagnose_regression
-
-    found = diagnose_regression(dataset, seed, max_time)
-    output.text(str(found))
-    machine = make_machine(found.model, "regression", dataset.y, {})
-    line = write_fit(dataset, ["--model", found.model])
-    output.text()
-    output.text(f"To fit it (C={machine.C:g} and epsilon={machine.epsilon:g} by default):")
-    output.command_line(line)
-    searched = write_search(dataset, ["--model", found.model])
-    output.text("To search for better parameters:")
-    output.command_line(searched)
-    diagnosis = {**vars(found), "recommendation": found.model}
-    return output.finish(data=dataset.to_json(), diagnosis=diagnosis, fit=line, search=searched)
 
 
 def write_fit(dataset: Dataset, options: list[str]) -> str:

@@ -20,7 +20,6 @@ SEVERAL = "fit, predict, score and certify"  # commands that read several files
 OUTLIERS = "outlier detection"
 FORMATS = ("csv", "tsv", "json", "jsonl", "arff", "parquet", "svmlight")
 MANY_CLASSES = 10
-FEW_ROWS = 10  # of each label on average: whole numbers may then be classes or measurements
 MOSTLY = 0.9  # share of nonzero cells above which zeros are not mentioned
 # Above this density a dense array is smaller than a sparse one, and faster.
 DENSE_FROM = 0.5
@@ -53,9 +52,12 @@ _DATA = [
 zero_based_option = click.option(
     "--zero-based", is_flag=True, help="Indices of svmlight text count from 0."
 )
+task_option = click.option(
+    "--task", type=click.Choice(TASKS), help="Default: regression if the labels are numbers with "
+    "fractions, or many different whole numbers.",
+)  # fmt: skip
 _READING = [
-    click.option("--task", type=click.Choice(TASKS), help="Default: regression if the labels are "
-                 "many different numbers, which is said."),
+    task_option,
     zero_based_option,
     click.option("--format", "data_format", type=click.Choice(FORMATS), help="Format of standard "
                  "input (DATA is -). Default: decided by its content."),
@@ -203,12 +205,9 @@ def choose_task(y: Any) -> tuple[str, str]:
     if y.dtype.kind not in "iuf":
         return "classification", "the label has words"
     if resembles_measurement(y):
-        return "regression", f"the label has {different:,} different numbers"
-    if different > MANY_CLASSES and different > len(y) / FEW_ROWS:
-        raise click.UsageError(
-            f"the label has {different:,} different whole numbers in {len(y):,} rows: say --task "
-            "regression if they are measurements, or --task classification if each is a class."
-        )
+        sure = different > len(y) / 2 or (y % 1).any()
+        whole = "" if sure else "; if they are classes, --task classification"
+        return "regression", f"the label has {different:,} different numbers{whole}"
     if different > MANY_CLASSES:
         return "classification", (
             f"the label has {different:,} different numbers; if they are measurements, "

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from maxmargin.cli.inputs import STDIN, Dataset
-from maxmargin.cli.models import make_machine, read_parameters, scale_of, steps_of, write_options
+from maxmargin.cli.models import read_parameters, scale_of, steps_of, write_options
 from maxmargin.cli.output import Exit, Output, in_options
 
 MODEL_ENDING = ".mmg"
@@ -79,12 +79,11 @@ def choose_model(
     dataset: Dataset, scale: str | None, options: Mapping[str, Any]
 ) -> tuple[Any, str]:
     """Return the pipeline of ``--model auto``, and why it is that one."""
-    choose = _choose_regressor if dataset.task == "regression" else _choose_classifier
-    machine, own_scale, why = choose(dataset, options)
+    machine, own_scale, why = _choose_machine(dataset, options)
     return make_pipeline(dataset, machine, scale or own_scale), why
 
 
-def _choose_classifier(dataset: Dataset, options: Mapping[str, Any]) -> tuple[Any, Any, str]:
+def _choose_machine(dataset: Dataset, options: Mapping[str, Any]) -> tuple[Any, Any, str]:
     """Return what the diagnosis recommends, or the best of what this library has."""
     found = diagnose(dataset, options)
     model, why = found.recommend(), f"{found.verdict}: {found.advice}"
@@ -97,23 +96,15 @@ def _choose_classifier(dataset: Dataset, options: Mapping[str, Any]) -> tuple[An
     return machine, (scale_of(before[0]) if before else "none"), why
 
 
-def _choose_regressor(dataset: Dataset, options: Mapping[str, Any]) -> tuple[Any, Any, str]:
-    """Return a plane or a kernel machine, whichever predicts better."""
-    from maxmargin.cli.regression import diagnose_regression
-
-    found = diagnose_regression(dataset, options["seed"], options.get("max_time"))
-    machine = make_machine(found.model, "regression", dataset.y, {})
-    machine.set_params(**known_parameters(machine, options, dataset.y))
-    return machine, None, f"{found.verdict}: {found.reason}"
-
-
 def diagnose(dataset: Dataset, options: Mapping[str, Any]) -> Any:
-    """Return the diagnosis of a classification."""
+    """Return the diagnosis of the data; rows are equal if they are so in the file."""
     import maxmargin as mm
+    from maxmargin.data.columns import number_equal_rows
 
     X, names = prepare_rows(dataset)
     asked = {name: options[name] for name in ("max_time", "thorough") if options.get(name)}
-    return mm.diagnose(X, dataset.y, feature_names=names, random_state=options["seed"], **asked)
+    return mm.diagnose(X, dataset.y, feature_names=names, random_state=options["seed"],
+                       task=dataset.task, groups=number_equal_rows(dataset.X), **asked)  # fmt: skip
 
 
 def prepare_rows(dataset: Dataset) -> tuple[Any, list[str] | None]:

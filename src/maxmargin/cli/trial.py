@@ -28,17 +28,17 @@ from rich.text import Text
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from maxmargin.atomic_write import write_atomically
-from maxmargin.cli.inputs import MANY_CLASSES, describe_rows, load_labelled
+from maxmargin.cli.figures import readable, remember, score_remembered, shown
+from maxmargin.cli.inputs import MANY_CLASSES, choose_task, describe_rows, load_labelled
 from maxmargin.cli.output import PIPE_WIDTH, use_replacements
 from maxmargin.cli.training import certificate_of, certificate_to_json
 from maxmargin.clock import Clock
 from maxmargin.data import Labelled
-from maxmargin.data.columns import resembles_measurement
+from maxmargin.data.columns import number_equal_rows
 
 if TYPE_CHECKING:
     from maxmargin.reports.context import Context
@@ -74,6 +74,7 @@ class Trial:
     no_report: bool = False
     zero_based: bool = False
     as_json: bool = False
+    task: str | None = None
 
 
 class TrialRows(NamedTuple):
@@ -123,16 +124,18 @@ class _TrialRun:
                 f"--report {trial.report}: there is no such folder; make it."
             )
         data = load_rows(trial)
-        self._print_data(data)
-        parts = split_rows(data, trial)
+        self.task, why = (trial.task, "") if trial.task else choose_task(data.y)
+        self._print_data(data, why)
+        parts = split_rows(data, trial, self.task)
         total = len(parts.y_train)
         self.console.print(f"Training on {total} rows, testing on {len(parts.y_test)}.")
         X = parts.X_train if data.prepare is None else data.prepare.fit_transform(parts.X_train)
         if X.shape[1] != data.X.shape[1]:
-            self.console.print(
-                f"The {data.X.shape[1]} columns become {X.shape[1]} columns of numbers."
-            )
+            before = "column becomes" if data.X.shape[1] == 1 else "columns become"
+            after = "column" if X.shape[1] == 1 else "columns"
+            self.console.print(f"The {data.X.shape[1]} {before} {X.shape[1]} {after} of numbers.")
         self.X, self.y, clock = X, parts.y_train, Clock(trial.max_time)
+        self.groups = number_equal_rows(parts.X_train)
         self._diagnose(data)
         model, search = self._search_around()
         model, count = self._choose_affordable(model)
@@ -157,17 +160,17 @@ class _TrialRun:
 
     def _to_json(self, data: Labelled, context: "Context", written: list[Path]) -> dict[str, Any]:
         from maxmargin.inspection.code import describe
-        from maxmargin.reports.quality import quality_of
+        from maxmargin.reports.quality import figures_of
 
         model, machine = context.model, context.machine
         parts = zip(("test", "training"), context.parts, strict=True)
-        found = {name: quality_of(part, machine).figures() for name, part in parts}
+        found = {name: figures_of(context, part) for name, part in parts}
         certificate = getattr(machine, "certificate_", None)
         return {
             "data": {
                 "source": _title(data, self.trial), "format": data.format,
                 "rows": data.X.shape[0], "columns": data.X.shape[1], "label": data.label_name,
-                "task": "classification", "remarks": data.remarks,
+                "task": self.task, "remarks": data.remarks,
             },
             "verdict": self.diagnosis.verdict,
             "model": describe(model),
@@ -185,12 +188,13 @@ class _TrialRun:
         shown = Text(message) if isinstance(message, str) else message
         self.console.print(Padding(shown, (0, 0, 0, 4)))
 
-    def _print_data(self, data: Labelled) -> None:
+    def _print_data(self, data: Labelled, why: str) -> None:
         facts = [("data", _title(data, self.trial))]
         if self.trial.file:
             label = f", label column {data.label_name!r}" if data.label_name else ""
             facts.append(("format", data.format + label))
-        facts += describe_rows(data.X, data.y)
+        facts += describe_rows(data.X, data.y, self.task)
+        facts += [("task", f"{self.task}: {why}")] if why else []
         facts += [("" if k else "remarks", remark) for k, remark in enumerate(data.remarks)]
         grid = Table.grid(padding=(0, 2))
         for heading, sentence in facts:
@@ -210,15 +214,28 @@ class _TrialRun:
                 self.X,
                 self.y,
                 feature_names=names,
+                task=self.task,
+                groups=self.groups,
                 max_time=DIAGNOSED * self.trial.max_time,
                 random_state=self.trial.seed,
             )
         self._print(str(found).replace("max_time", "--time"))
+        if self.task == "regression":
+            self._print_methods()
         # If the time ran out, the rungs that were not asked say so.
         self.late = any("the time ran out" in rung.answer for rung in found.rungs if not rung.ran)
         # The seconds that work is planned for, and the rows that a search learns from.
         self.seconds = self.trial.max_time * (HURRIED if self.late else 1.0)
         self.searched_rows = int(SEARCHED_ROWS * min(1.0, math.sqrt(self.seconds / 30)))
+
+    def _print_methods(self) -> None:
+        """Print what was compared: a regression has no confusions to look at."""
+        grid = Table.grid(padding=(0, 2))
+        grid.add_row("on held-out rows", "R²", "95 % interval", style="bold")
+        for offer in self.diagnosis.alternatives:
+            grid.add_row(f"{offer.rung}: {_name(offer.estimator)}", *offer.figures)
+        self._print("")
+        self._print(grid)
 
     # --------------------------------------------------------------- the model
 
@@ -263,14 +280,15 @@ class _TrialRun:
         candidates = len(search.cv_results_["params"])
         where, spread = f"{search.n_splits_} folds each", ""
         if cv is None:
-            spread = f" (± {search.cv_results_['std_test_score'][search.best_index_]:.2%})"
+            deviation = search.cv_results_["std_test_score"][search.best_index_]
+            spread = f" (± {shown(scoring, deviation)})"
         else:
             fitted, others = map(len, cv[0])
             where = f"fitted to {fitted} sampled rows, scored on {others} others"
         best = ", ".join(f"{k.split('__')[-1]}={v:.3g}" for k, v in search.best_params_.items())
         self._print(
             f"{_name(model)}: {candidates} candidates, {where}: best {best}, "
-            f"{scoring.replace('_', ' ')} {search.best_score_:.2%}{spread}. {_elapsed(begun)}"
+            f"{readable(scoring)} {shown(scoring, search.best_score_)}{spread}. {_elapsed(begun)}"
         )
         return search
 
@@ -279,7 +297,9 @@ class _TrialRun:
         from maxmargin.diagnosis.inputs import draw_rows
 
         n, rng = len(self.y), np.random.default_rng(self.trial.seed)
-        classes = np.unique(self.y, return_inverse=True)[1]
+        classes = np.zeros(n, dtype=np.int64)
+        if self.task == "classification":
+            classes = np.unique(self.y, return_inverse=True)[1]
         learnt = draw_rows(classes, min(self.searched_rows, n // 2), rng)
         others = np.setdiff1d(np.arange(n), learnt)
         held_out = others[draw_rows(classes[others], SCORED_ON * len(learnt), rng)]
@@ -292,12 +312,12 @@ class _TrialRun:
 
         Which ones follows from the numbers of rows and columns and from --time.
         """
-        from maxmargin.estimators import SVC
+        from maxmargin.estimators import SVC, SVR
 
         n, d = self.X.shape
         seconds = FITTED * self.seconds
         name, kernel = _name(model), model
-        if isinstance(_steps(model)[-1], SVC):
+        if isinstance(_steps(model)[-1], SVC | SVR):
             if n**2 * (d + 30) <= KERNEL_WORK * seconds:
                 return model, n
         elif name not in ("MLPClassifier", "KNeighborsClassifier") or n <= SLOW_ROWS * seconds:
@@ -335,15 +355,19 @@ class _TrialRun:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # bounded iterations: the score shows their worth
             fitted = (clone(model).fit(X[learnt], y[learnt]) for model in (kernel, *maps))
-            exact, *scores = (get_scorer(scoring)(one, X[others], y[others]) for one in fitted)
-        best = int(np.argmax(scores))
-        noise = 2 * math.sqrt(exact * (1 - exact) / len(others))  # two standard errors
+            exact, *scores = (
+                score_remembered(remember(one, X[others]), y[others], scoring) for one in fitted
+            )
+        best = int(np.argmax([score.value for score in scores]))
+        noise = 2 * exact.error  # two standard errors
         message = (
             f"Fitted to {len(learnt)} rows and scored on {len(others)} others, {count} features of "
-            f"the kernel with a plane have {scoring.replace('_', ' ')} {scores[best]:.2%}, the "
-            f"kernel itself {exact:.2%}"
+            f"the kernel with a plane have {readable(scoring)} "
+            f"{shown(scoring, scores[best].value)}, the kernel itself "
+            f"{shown(scoring, exact.value)}"
         )
-        return (maps[best] if scores[best] >= exact - noise else None), message
+        as_good = scores[best].value >= exact.value - noise
+        return (maps[best] if as_good else None), message
 
     def _fit(self, whole: Any, model: Any, count: int, clock: Clock) -> None:
         """Fit the model, the last steps of the whole, in the time left; print how it ended."""
@@ -369,21 +393,31 @@ class _TrialRun:
 
     def _print_figures(self, context: "Context") -> None:
         """Print the figures of the test and of the training rows, as the report has them."""
-        from maxmargin.reports.quality import quality_of
+        from maxmargin.diagnosis.significance import amount
+        from maxmargin.reports.quality import baseline_error, figures_of
 
         self._print_heading("How good is it?")
-        test, train = (quality_of(part, context.machine) for part in context.parts)
-        seen = {figure.name: figure for figure in train.figures()}
+        test, train = (figures_of(context, part) for part in context.parts)
+        seen = {figure.name: figure for figure in train}
         grid = Table.grid(padding=(0, 2))
         grid.add_row("", "test rows", "95 % interval", "training rows", style="bold")
-        for figure in test.figures():
+        for figure in test:
             grid.add_row(figure.name, str(figure), figure.interval, str(seen.get(figure.name, "")))
+        if self.task == "regression":
+            grid.add_row("error of the median", amount(baseline_error(context)))
         self._print(grid)
         for part in context.parts:
             if part.sampled:
                 self._print(f"({part.sampled}.)")
         self._print("")
-        # Which class is taken for which: a matrix, or the most frequent mistakes.
+        if self.task == "classification":
+            self._print_confusions(context)
+
+    def _print_confusions(self, context: "Context") -> None:
+        """Print which class is taken for which: a matrix, or the most frequent mistakes."""
+        from maxmargin.reports.quality import quality_of
+
+        test = quality_of(context.parts[0], context.machine)
         labels = [str(label)[:20] for label in test.labels]
         if len(labels) <= MATRIX_CLASSES:
             grid = Table.grid(padding=(0, 2))
@@ -411,49 +445,54 @@ def load_rows(trial: Trial) -> Labelled:
         kind = "breast cancer, scikit-learn's"
         rows = np.arange(len(names))
         return Labelled(bundled.data, names, features, "diagnosis", kind, rows, "row")
-    found: Labelled = load_labelled(trial.file, trial.label, zero_based=trial.zero_based)
+    found: Labelled = load_labelled(
+        trial.file, trial.label, zero_based=trial.zero_based, task=trial.task
+    )
     return found
 
 
-def split_rows(data: Labelled, trial: Trial) -> TrialRows:
+def split_rows(data: Labelled, trial: Trial, task: str = "classification") -> TrialRows:
     """Return a training and a test part with every class on both sides."""
-    _refuse_labels(data)
+    _refuse_labels(data, task)
     rows, fraction = np.arange(len(data.y)), trial.test_fraction
+    classes = data.y if task == "classification" else None
     try:
         train, test = train_test_split(
-            rows, test_size=fraction, stratify=data.y, random_state=trial.seed
+            rows, test_size=fraction, stratify=classes, random_state=trial.seed
         )
     except ValueError as impossible:
+        every = "" if classes is None else " with every class on both sides"
         raise click.ClickException(
-            f"cannot hold back {fraction:.0%} of {len(rows)} rows with every class on both sides "
-            f"({impossible}); choose another --test"
+            f"cannot hold back {fraction:.0%} of {len(rows)} rows{every} ({impossible}); "
+            "choose another --test"
         ) from impossible
+    if classes is not None:
+        _refuse_absent(data, fraction, train, test)
+    parts = [part[side] for part in (data.X, data.y, data.numbers) for side in (train, test)]
+    return TrialRows(*parts)
+
+
+def _refuse_absent(data: Labelled, fraction: float, train: Any, test: Any) -> None:
     for side, taken in (("test", test), ("training", train)):
         absent = np.setdiff1d(data.y, data.y[taken])
         if len(absent):
             raise click.ClickException(
                 f"with --test {fraction:g}, no {side} row has the label {absent[0]}, which only "
-                f"{np.count_nonzero(data.y == absent[0])} of {len(rows)} rows have: choose --test "
-                "nearer to 0.5, or remove those rows."
+                f"{np.count_nonzero(data.y == absent[0])} of {len(data.y)} rows have: choose "
+                "--test nearer to 0.5, or remove those rows."
             )
-    parts = [part[side] for part in (data.X, data.y, data.numbers) for side in (train, test)]
-    return TrialRows(*parts)
 
 
-def _refuse_labels(data: Labelled) -> None:
+def _refuse_labels(data: Labelled, task: str) -> None:
     """Refuse labels that are not classes, and classes that are too small."""
     classes, counts = np.unique(data.y, return_counts=True)
     column = f"column {data.label_name!r}" if data.label_name else "the label column"
     if len(classes) < 2:
         raise click.ClickException(
-            f"all {len(data.y)} rows have the label {classes[0]}: there is nothing to separate."
+            f"all {len(data.y)} rows have the label {classes[0]}: there is nothing to learn."
         )
-    if resembles_measurement(data.y):
-        raise click.ClickException(
-            f"{column} has {len(classes):,} different numbers: that is a measurement and not a "
-            "class, so this is not classification. Choose another column with --label, or make "
-            "classes of it, such as low and high."
-        )
+    if task == "regression":
+        return
     if data.y.dtype.kind not in "iufb" and len(classes) > max(MANY_CLASSES, len(data.y) / 2):
         raise click.ClickException(
             f"{column} has {len(classes):,} different words in {len(data.y):,} rows: these are "
@@ -464,7 +503,7 @@ def _refuse_labels(data: Labelled) -> None:
         raise click.ClickException(
             f"{int((counts < 2).sum())} of {len(classes)} labels occur once ({alone} is one): "
             "each class needs a row to train on and one to test on. "
-            "Remove those rows; if the labels are measurements, this is not classification."
+            "Remove those rows; if the labels are measurements, say --task regression."
         )
 
 
@@ -497,8 +536,11 @@ def _make_kernel_machine(plane: Any, X: Any) -> Any:
     *before, machine = _steps(plane)
     seen = make_pipeline(*map(clone, before)).fit_transform(X) if before else X
     gamma = mm.kernels.RBF(gamma="scale").resolved(seen).gamma
-    weight = machine.get_params().get("class_weight")
-    kernel = mm.SVC(gamma=float(f"{gamma:.2g}"), class_weight=weight)
+    gamma = float(f"{gamma:.2g}")
+    kernel: Any = mm.SVC(gamma=gamma, class_weight=machine.get_params().get("class_weight"))
+    if isinstance(machine, mm.LinearSVR):
+        spread = 10 * machine.epsilon  # of the targets, by which a diagnosis chooses the tube
+        kernel = mm.SVR(C=spread, epsilon=machine.epsilon, gamma=gamma)
     return make_pipeline(*before, kernel) if before else kernel
 
 
@@ -509,7 +551,10 @@ def _make_map(kernel: Any, count: int, width: float, cost: float, seed: int) -> 
     *before, machine = _steps(kernel)
     gamma, C = (float(f"{value:.3g}") for value in (width * machine.gamma, cost * machine.C))
     features_of = mm.Nystroem(n_components=count, gamma=gamma, random_state=seed)
-    plane = mm.LinearSVC(C=C, class_weight=machine.class_weight)
+    if isinstance(machine, mm.SVR):
+        plane = mm.LinearSVR(C=C, epsilon=machine.epsilon)
+    else:
+        plane = mm.LinearSVC(C=C, class_weight=machine.class_weight)
     return make_pipeline(*before, features_of, plane)
 
 
@@ -624,6 +669,7 @@ def _write_script(context: "Context", data: Labelled, trial: Trial) -> str:
     made, count = write_code(context.model), len(context.y)
     assert context.test is not None
     some = f"[:{count}]" if count + context.test.total < len(data.y) else ""
+    stratify = "" if context.regresses else " stratify=y,"
     reading = [
         "from sklearn.datasets import load_breast_cancer",
         "",
@@ -632,6 +678,7 @@ def _write_script(context: "Context", data: Labelled, trial: Trial) -> str:
     ]
     if trial.file is not None:
         label = "" if trial.label is None else f", {trial.label!r}"
+        label += "" if trial.task is None else f", task={trial.task!r}"
         reading = [
             "import maxmargin as mm",
             "",
@@ -646,7 +693,7 @@ def _write_script(context: "Context", data: Labelled, trial: Trial) -> str:
         "from sklearn.model_selection import train_test_split",
         "",
         "X_train, X_test, y_train, y_test = train_test_split(",
-        f"    X, y, test_size={trial.test_fraction!r}, stratify=y, random_state={trial.seed}",
+        f"    X, y, test_size={trial.test_fraction!r},{stratify} random_state={trial.seed}",
         ")",
         f"model = {made.expression}",
         f"model.fit(X_train{some}, y_train{some})",

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from maxmargin.cli.inputs import refuse_several, zero_based_option
+from maxmargin.cli.inputs import refuse_several, task_option, zero_based_option
 from maxmargin.cli.output import Exit, Output, command
 
 EXAMPLE = """
@@ -34,6 +34,7 @@ Report
     help="Label column of a table: its name, or its number from 1. "
     "Default: the one named label, target, class or y, else the last.",
 )
+@task_option
 @zero_based_option
 @click.option(
     "--test",
@@ -65,6 +66,8 @@ Report
 @click.option("--no-report", is_flag=True, help="Write no report and no model.")
 def try_command(output: Output, file: str | None, label: str | None, **options: Any) -> Exit:
     """Diagnose labelled data, take what is recommended, search around it, fit it, certify it.
+
+    If the label is a number with many different values, that is a regression.
 
     All of it, with pictures, goes into one HTML file that needs no network.
 

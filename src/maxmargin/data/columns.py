@@ -48,6 +48,23 @@ _says_id = re.compile(
 ).fullmatch
 
 
+def number_equal_rows(X: Any) -> Any:
+    """Return a number for each row of X as read, the same for equal rows; None for plain numbers.
+
+    Preparation may make different rows equal, since a median takes the place of missing cells.
+
+    Examples
+    --------
+    >>> number_equal_rows(np.array([[1.0, "a"], [np.nan, "a"], [1.0, "a"]], dtype=object)).tolist()
+    [0, 1, 0]
+    """
+    if not isinstance(X, np.ndarray) or (X.dtype != object and not np.isnan(X).any()):
+        return None
+    known: dict[Any, int] = {}
+    rows = (tuple(None if cell != cell else cell for cell in row) for row in X.tolist())
+    return np.array([known.setdefault(row, len(known)) for row in rows])
+
+
 class Labelled(NamedTuple):
     """Labelled rows, as read from a file.
 
@@ -116,7 +133,18 @@ def prepare_table(table: Table, task: str | None = None) -> Labelled:
         numbers=table.numbers[rows],
         numbered=table.numbered,
         prepare=plan.transformer(),
-        remarks=(*table.remarks, *remarks, *renamed, *left_out, *_explain_columns(table, plan)),
+        remarks=(
+            *table.remarks,
+            *remarks,
+            *(
+                said.format(_name(table, [label]))
+                for words, said in SENTENCES.items()
+                if not set(words).isdisjoint(notation)
+            ),
+            *renamed,
+            *left_out,
+            *_explain_columns(table, plan),
+        ),
         layout=Layout(
             "table",
             n_features=len(kept),

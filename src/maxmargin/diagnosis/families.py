@@ -137,11 +137,10 @@ def inner_scores(
     every = learn_all(learn, sample, lessons)
     if every is None:
         return None
-    weight = metric.weight[metric.y]
     for (group, (j, k)), found in zip(todo, every, strict=True):
         test = np.flatnonzero((folds == j) | (folds == k))
         for s, scores in zip(group, found, strict=True):
-            gained = weight[test] * (scores.argmax(axis=1) == metric.y[test])
+            gained = metric.gained(scores, test)
             inner[k, s] += gained[folds[test] == j].sum()
             inner[j, s] += gained[folds[test] == k].sum()
     return np.round(inner, 12)  # equal scores stay equal, whatever the order of the sums

@@ -10,15 +10,23 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from maxmargin._typing import Flags, Floats, Ints
+from maxmargin.data.columns import resembles_measurement
+from maxmargin.data.layout import TASKS
 from maxmargin.diagnosis.significance import Metric
 from maxmargin.futures import share
-from maxmargin.validation.data import check_classes, check_labels, check_rows, generator
+from maxmargin.validation.data import (
+    check_classes,
+    check_labels,
+    check_rows,
+    check_targets,
+    generator,
+)
 from maxmargin.validation.parameters import check_flag, check_number, shown
 
+FEWEST_NUMBERS = 8  # rows of a regression
 _UNEVEN_CLASSES = 0.6  # share of the largest class beyond which accuracy says too little
 _LARGEST = 1e140  # products of two such numbers, and sums of them, are still finite
 _BLOCK = 1 << 22  # numbers hashed at a time
@@ -34,6 +42,7 @@ class Arguments(BaseEstimator):
     max_time: Any
     thorough: Any
     random_state: Any
+    task: Any = None
 
     def check(self) -> None:
         """Raise TypeError or ValueError for what is not allowed."""
@@ -43,6 +52,8 @@ class Arguments(BaseEstimator):
                 "'balanced_accuracy' ('auto' chooses); for any other score, search with "
                 "SVCSearchCV(scoring=...)"
             )
+        if self.task not in TASKS:
+            raise ValueError(f"task must be one of {TASKS}, got {self.task!r}")
         check_number(self, "max_time", above=0)
         check_flag(self, "thorough")
         generator(self.random_state)
@@ -90,10 +101,39 @@ def choose_scoring(scoring: str, y: Ints) -> str:
 
 def check_table(arguments: Arguments, X: Any, y: Any, feature_names: Any = None) -> DiagnosedTable:
     """Check X and y as every classifier does, and refuse targets that are no classes."""
-    X = check_rows(arguments, X, reset=True)
-    _refuse_numbers(y)
+    X, named = _check_rows(arguments, X, feature_names)
+    _refuse_names(y)
     labels = check_labels(y, X.shape[0])
     classes = check_classes(arguments, labels)
+    return DiagnosedTable(X, np.searchsorted(classes, labels).astype(np.int64), classes, named)
+
+
+def check_numbers(
+    arguments: Arguments, X: Any, y: Any, feature_names: Any
+) -> tuple[DiagnosedTable, Floats]:
+    """Check X and y as every regressor does; the table has one class for all rows."""
+    if arguments.scoring != "auto":
+        raise ValueError(f"scoring={arguments.scoring!r} is for classes, and y has numbers")
+    X, named = _check_rows(arguments, X, feature_names)
+    target = check_targets(y, X.shape[0])
+    if len(target) < FEWEST_NUMBERS or not np.ptp(target) > 0:
+        why = f"y is {target[0]:.6g} in all rows"
+        if len(target) < FEWEST_NUMBERS:
+            why = f"{len(target)} rows are too few, {FEWEST_NUMBERS} are needed"
+        raise ValueError(f"a regression cannot be diagnosed here: {why}")
+    return DiagnosedTable(X, np.zeros(len(target), dtype=np.int64), np.zeros(1), named), target
+
+
+def is_regression(task: str | None, y: Any) -> bool:
+    """Return whether y has numbers to be predicted: by the task, or by the rule for labels."""
+    if task is not None:
+        return task == "regression"
+    values = np.asarray(y) if np.ndim(y) else np.zeros(1)
+    return resembles_measurement(values.ravel()) and bool(np.isfinite(values).all())
+
+
+def _check_rows(arguments: Arguments, X: Any, feature_names: Any) -> tuple[Any, list[str] | None]:
+    X = check_rows(arguments, X, reset=True)
     largest = float(abs(X).max())
     if largest > _LARGEST:
         raise ValueError(
@@ -106,25 +146,21 @@ def check_table(arguments: Arguments, X: Any, y: Any, feature_names: Any = None)
     named = None if names is None else [str(name) for name in names]
     if named is not None and len(named) != X.shape[1]:
         raise ValueError(f"feature_names has {len(named)} names for {X.shape[1]} columns")
-    return DiagnosedTable(X, np.searchsorted(classes, labels).astype(np.int64), classes, named)
+    return X, named
 
 
-def _refuse_numbers(y: Any) -> None:
+def _refuse_names(y: Any) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            kind, n, different = type_of_target(y), np.size(y), len(np.unique(y))
+            n, different = np.size(y), len(np.unique(y))
     except (TypeError, ValueError):
         return  # check_labels says what is wrong
-    if kind.startswith("continuous"):
-        found = "y is continuous, and diagnose is about classes"
-    elif different > max(20, n / 2):
-        found = f"y has {different} different values in {n} rows, which are hardly classes"
-    else:
-        return
-    raise ValueError(
-        f"{found}: cut it into some (numpy.digitize), or use SVR or LinearSVR, which learn numbers."
-    )
+    if different > max(20, n / 2):
+        raise ValueError(
+            f"y has {different} different values in {n} rows, which are hardly classes: cut them "
+            "into some (numpy.digitize), or, if they are numbers, say task='regression'."
+        )
 
 
 # ------------------------------------------------------------------- samples of rows
@@ -206,7 +242,7 @@ class Sample:
         """The metric of the rows by which families are compared."""
         if self.y_fresh is None:
             return self.metric
-        return Metric.of(self.metric.name, self.y_fresh, self.n_classes)
+        return type(self.metric).of(self.metric.name, self.y_fresh, self.n_classes)
 
     @property
     def strata(self) -> Ints:
@@ -257,6 +293,16 @@ class Sample:
 
 
 # ------------------------------------------------------------------- equal rows
+
+
+def find_groups(X: Any, given: Any = None) -> Ints:
+    """Return a number for each row, the same for rows that count as equal."""
+    if given is None:
+        return equal_rows(X)
+    groups = np.unique(np.ravel(given), return_inverse=True)[1]
+    if len(groups) != X.shape[0]:
+        raise ValueError(f"groups has {len(groups)} entries for {X.shape[0]} rows")
+    return np.asarray(groups, dtype=np.int64)
 
 
 def equal_rows(X: Any) -> Ints:

@@ -15,6 +15,7 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_regressor
 from threadpoolctl import threadpool_limits
 
 from maxmargin._typing import Floats, Ints
@@ -22,6 +23,7 @@ from maxmargin.diagnosis.inputs import Sample, scaler
 from maxmargin.estimators.reductions import binary_subproblems, combined_scores
 from maxmargin.futures import run_tasks
 from maxmargin.kernels import RBF, Kernel, Linear
+from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
 from maxmargin.solvers.decomposition import OnMatrix, Workspace
@@ -66,7 +68,8 @@ class Candidate:
     @property
     def dense(self) -> bool:
         """Whether the learner needs dense rows (with the mean taken off, if scaled)."""
-        return self.kind in ("network", "Gaussian naive Bayes", "gradient boosting")
+        trees = "gradient boosting", "boosted regression"
+        return self.kind in ("network", "Gaussian naive Bayes", *trees)
 
     @property
     def linear(self) -> bool:
@@ -95,6 +98,11 @@ _KINDS = {  # named, since most of them are seldom imported
     "network": "sklearn.neural_network:MLPClassifier",
     "gradient boosting": "sklearn.ensemble:HistGradientBoostingClassifier",
     "majority": "sklearn.dummy:DummyClassifier",
+    "constant": "sklearn.dummy:DummyRegressor",
+    "linear regression": "maxmargin.estimators:LinearSVR",
+    "kernel regression": "maxmargin.estimators:SVR",
+    "quantile": "maxmargin.estimators:QuantileSVR",
+    "boosted regression": "sklearn.ensemble:HistGradientBoostingRegressor",
 }
 
 
@@ -140,7 +148,10 @@ def _tasks(lessons: Sequence[Lesson]) -> list[list[Lesson]]:
     for _, group in groupby(lessons, key=lambda lesson: lesson.settings[0].shared):
         some = list(group)
         first = some[0].settings[0]
-        together = first.kind in ("kernel", "k-NN") or first.get("multi_class") == "ovo"
+        together = (
+            first.kind in ("kernel", "kernel regression", "k-NN")
+            or first.get("multi_class") == "ovo"
+        )
         tasks += [some] if together else [[lesson] for lesson in some]
     return tasks
 
@@ -189,7 +200,14 @@ def fit_each(
 
 
 def fit_and_score(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> Floats:
-    """Fit a learner and return the scores of all classes; −∞ for those without rows."""
+    """Fit a learner and return the scores of all classes; −∞ for those without rows.
+
+    A regressor has one column: what it predicts.
+    """
+    if is_regressor(learner):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(learner.fit(X, y).predict(test)).reshape(-1, 1)
     classes = np.unique(y)
     if len(classes) == 1:
         return _spread(np.zeros((test.shape[0], 1)), classes, n_classes)
@@ -259,14 +277,14 @@ def fit_kernels(
     """Fit kernel machines that share one kernel matrix for all folds and costs."""
     first = settings[0]
     kernel = Linear() if first.kind == "linear" else RBF(gamma=first.get("gamma"))
-    matrix = sample.share(first.shared, lambda: _FoldMatrix(kernel, sample, first.scaled))
+    matrix = sample.share(first.shared, lambda: FoldMatrix(kernel, sample, first.scaled))
     costs = np.array([setting.get("C") for setting in settings])
     balanced = first.get("class_weight") == "balanced"
     scores: list[Floats] = matrix.scores(costs, train, test, balanced)
     return scores
 
 
-class _FoldMatrix:
+class FoldMatrix:
     """The kernel matrix of a sample, any folds of which are learnt from."""
 
     def __init__(self, kernel: Kernel, sample: Sample, scaled: bool) -> None:
@@ -293,21 +311,26 @@ class _FoldMatrix:
         weight = np.ones(len(train))
         if balanced:
             weight = len(train) / (len(classes) * np.bincount(labels)[labels])
-        rising = np.argsort(costs, kind="stable")
-        tested = np.sort(self._position[test])
         subproblems = binary_subproblems(labels, len(classes), "ovo")
         found = np.empty((len(costs), len(test), len(subproblems)))
         with one_blas_thread():
             for k, subproblem in enumerate(subproblems):
                 taking_part = slice(None) if subproblem.rows is None else subproblem.rows
                 loss = losses.hinge(subproblem.signs, weight[taking_part])
-                problem = OnMatrix.stated(loss, True, self._position[train[taking_part]])
-                path = problem.solve(self._K, costs[rising], _KERNEL_GAP, self._workspace, tested)
-                found[rising, :, k] = path.scores
-        found = found[:, np.searchsorted(tested, self._position[test])]
+                found[:, :, k] = self.follow(loss, costs, train[taking_part], test)
         if len(classes) == 2:
             combined = [np.column_stack([-one[:, 0], one[:, 0]]) for one in found]
         else:
             pairs = [(subproblem.positive, subproblem.negative) for subproblem in subproblems]
             combined = [combined_scores(one, pairs, len(classes)) for one in found]
         return [_spread(one, classes, self._n_classes) for one in combined]
+
+    def follow(self, loss: Loss, costs: Floats, rows: Ints, test: Ints) -> Floats:
+        """Return the scores of the test rows by the machine of each cost, fitted to some rows."""
+        rising = np.argsort(costs, kind="stable")
+        tested = np.sort(self._position[test])
+        problem = OnMatrix.stated(loss, True, self._position[rows])
+        path = problem.solve(self._K, costs[rising], _KERNEL_GAP, self._workspace, tested)
+        found = np.empty((len(costs), len(test)))
+        found[rising] = path.scores
+        return found[:, np.searchsorted(tested, self._position[test])]

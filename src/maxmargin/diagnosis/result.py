@@ -57,6 +57,8 @@ class Alternative:
         not tried.
     note : str
         How it compares, or why it was not tried.
+    metric : str
+        "R²" for regressors, else "": shares, written in percent.
     """
 
     rung: str
@@ -65,6 +67,14 @@ class Alternative:
     low: float | None = None
     high: float | None = None
     note: str = ""
+    metric: str = ""
+
+    @property
+    def figures(self) -> tuple[str, str]:
+        """The score and its interval as text, if it was tried."""
+        form = ".3f" if self.metric else ".2%"
+        score, low, high = (format(of, form) for of in (self.score, self.low, self.high))
+        return score, f"{low} to {high}"
 
     @property
     def estimator(self) -> Any:
@@ -74,7 +84,8 @@ class Alternative:
     def __str__(self) -> str:
         sentence = f"{self.rung}: {describe(self.estimator)}"
         if self.score is not None:
-            sentence += f", {self.score:.2%} ({self.low:.2%} to {self.high:.2%})"
+            score, interval = self.figures
+            sentence += f", {self.metric}{' ' if self.metric else ''}{score} ({interval})"
         return f"{sentence}; {self.note}" if self.note else sentence
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,7 +107,8 @@ class Diagnosis:
     ----------
     verdict : str
         "inseparable", "linearly separable", "almost linearly separable", "non-linearly separable",
-        "multi-layer separable", "no signal"; or "undecided", where rows or time were too few.
+        "multi-layer separable", "no signal"; or "undecided", where rows or time were too few. For
+        numbers "linear", "curved", "not linear", "no signal" or "undecided".
     reason : str
         Why, in a sentence.
     witness : object
@@ -113,11 +125,12 @@ class Diagnosis:
         What every rung of the ladder offers, with the scores of those that were tried, and boosted
         trees as a yardstick from outside.
     scoring : str
-        "accuracy" or "balanced_accuracy": by which models were compared.
+        By which models were compared: "accuracy", "balanced_accuracy", or for numbers
+        "neg_mean_absolute_error".
     n_rows, n_features : int
         The shape of the data.
     classes : tuple
-        The labels.
+        The labels; none for numbers.
     random_state : int, RandomState instance or None
         The seed.
     seconds : float
@@ -186,8 +199,9 @@ class Diagnosis:
         return f"<Diagnosis: {self.verdict}; print it for the reasons>"
 
     def _repr_html_(self) -> str:
-        size = f" ({self.n_rows} rows, {self.n_features} columns, {len(self.classes)} classes)"
-        scoring = self.scoring.replace("_", " ")
+        counted = f", {len(self.classes)} classes" if self.classes else ""
+        size = f" ({self.n_rows} rows, {self.n_features} columns{counted})"
+        scoring = self.scoring.replace("_", " ") if self.classes else "R²"
         answers: list[tuple[Any, ...]] = []
         for rung in self.rungs:
             skipped = rung.name, tag("i", rung.answer), "–"
@@ -198,8 +212,7 @@ class Diagnosis:
             if offer.score is None:
                 offers.append((named, "–", "–", tag("i", offer.note)))
             else:
-                interval = f"{offer.low:.2%} to {offer.high:.2%}"
-                offers.append((named, f"{offer.score:.2%}", interval, offer.note))
+                offers.append((named, *offer.figures, offer.note))
         return tag(
             "div",
             tag("p", tag("b", self.verdict.capitalize()), size),

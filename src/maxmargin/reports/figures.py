@@ -157,6 +157,8 @@ def _score_figures(context: Context) -> Iterator[ReportFigure]:
         kind = "numbers"
         caption = "Predicted against true values: a perfect model has all points on the diagonal."
         yield ReportFigure(caption, lambda: FitDisplay(parts))
+        caption = "Residuals, true minus predicted: a pattern among them is left to be learnt."
+        yield ReportFigure(caption, lambda: FitDisplay(parts, residuals=True))
     yield ReportFigure(_SCORES[kind][1], lambda: ScoresDisplay(parts, kind, context.classes))
     part = parts[0]
     if kind != "classes" or not np.isin(context.classes, part.y).all():
@@ -318,9 +320,10 @@ class PrecisionRecallDisplay(style.Display):
 
 @dataclass(eq=False, repr=False)
 class FitDisplay(style.Display):
-    """Predicted against true values of test and training rows."""
+    """Predicted against true values of test and training rows, or residuals against predictions."""
 
     parts: list[ScoredRows]
+    residuals: bool = False
     _size = (4.6, 4.4)
 
     def _draw(self, ax: Any) -> None:
@@ -330,13 +333,19 @@ class FitDisplay(style.Display):
             true, predicted = np.asarray(part.y, float)[some], part.scores.raw[some, 0]
             dots = {"color": GREY if k else foreground(ax), "marker": style.MARKS[k], "s": 12}
             dots |= {"linewidths": 0, "alpha": 0.7, "rasterized": len(some) > style.RASTER_FROM}
-            self.points_.append(ax.scatter(true, predicted, label=f"{part.name} rows", **dots))
+            shown = (predicted, true - predicted) if self.residuals else (true, predicted)
+            self.points_.append(ax.scatter(*shown, label=f"{part.name} rows", **dots))
             ends += [true.min(), true.max(), predicted.min(), predicted.max()]
             if len(some) < part.total:
                 style.note(ax, "a sample of the rows")
+        legend_below(ax, columns=2)
+        if self.residuals:
+            self.line_ = ax.axhline(0.0, color=foreground(ax), linewidth=1.0)
+            ax.set(xlabel="predicted", ylabel="true − predicted", title="")
+            ax.set_title("On the line: right", loc="left")
+            return
         low, high = float(min(ends)), float(max(ends))
         self.line_ = ax.plot([low, high], [low, high], color=foreground(ax), linewidth=1.0)[0]
         ax.set_aspect("equal", adjustable="datalim")
         ax.set(xlabel="true", ylabel="predicted")
         ax.set_title("On the diagonal: right", loc="left")
-        legend_below(ax, columns=2)

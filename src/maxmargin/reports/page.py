@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.diagnosis import Diagnosis, diagnose
-from maxmargin.diagnosis.significance import wilson
+from maxmargin.diagnosis.significance import amount, wilson
 from maxmargin.html import Html, bullets, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses
 from maxmargin.plots.style import COLOURS, WRONG, short_numbers
@@ -18,6 +18,8 @@ from maxmargin.reports.figures import figures
 from maxmargin.reports.provenance import provenance, search_results
 from maxmargin.reports.quality import (
     Quality,
+    baseline_error,
+    error_figures,
     largest_class,
     part_figures,
     quality,
@@ -33,6 +35,7 @@ _CLASSES = 10  # listed
 _BEWARE = 6  # sentences
 _FEW = 100  # test rows
 _OVERFITTED = 0.05  # accuracy lost from rows seen to rows not seen
+_OVERFITTED_ERROR = 1.5  # times the error on rows seen
 _LOPSIDED = 0.75  # share of one class above which accuracy says little
 _UNFOUND = 5  # rows of a class, if none of them is found
 # Even if the page held markup that is not ours, a browser would fetch and run nothing.
@@ -92,12 +95,13 @@ def _find_diagnosis(context: Context, found: Diagnosis | None) -> tuple[Diagnosi
     """Return the diagnosis given, or a new one; or why there is none."""
     if found is not None:
         return found, ""
-    if not context.classifies:
-        return None, "The diagnosis is about classes, and there are none here."
+    if not (context.classifies or context.regresses):
+        return None, "The diagnosis is about classes and numbers to be predicted; here are none."
     # Text and missing values in a table are left to the steps before the machine.
     rows = context.X if context.numeric or not context.names else context.view.transform(context.X)
     try:
-        return diagnose(rows, context.y, max_time=_SECONDS), ""
+        task = "regression" if context.regresses else "classification"
+        return diagnose(rows, context.y, max_time=_SECONDS, task=task), ""
     except (TypeError, ValueError) as refused:
         return None, f"These data cannot be diagnosed: {visible(refused)}"
 
@@ -208,10 +212,11 @@ def _key_figures(
         best, share = largest_class(context)
         yield "to beat", f"{share:.2%}", f"always predicting {visible(best, NAME)!r}"
     elif context.regresses:
-        for name in ("R²", "mean error"):
-            yield name, part_figures(context, part)[name], where
+        for figure in error_figures(part)[:2]:
+            yield figure.name, str(figure), figure.interval or where
+        yield "to beat", amount(baseline_error(context)), "error of always predicting the median"
     else:
-        yield "outliers", part_figures(context, part)["share"], where
+        yield "outliers", part_figures(part)["share"], where
     if not context.guesses:
         yield "proved", "yes" if found.kind == "proved" else "no", "on the training rows"
 
@@ -220,6 +225,12 @@ def _describe_data(context: Context) -> Html:
     train, columns = context.train.total, len(context.names)
     test = f" to train on and {context.test.total:,} to test on" if context.test else ""
     message = f"{train:,} rows{test}" + (f", {columns:,} columns" if columns else "")
+    name = visible(context.wording.label, NAME)
+    called = "The label" if name == "label" else f"The label, {name!r},"
+    if context.regresses:
+        y = np.asarray(context.y, dtype=np.float64)
+        low, middle, high = map(amount, (y.min(), float(np.median(y)), y.max()))
+        return html(f"{message}. {called} goes from {low} to {high}, with median {middle}.")
     if not context.classifies:
         return html(f"{message}.")
     labels, counts = np.unique(np.asarray(context.y), return_counts=True)
@@ -228,8 +239,6 @@ def _describe_data(context: Context) -> Html:
         for label, count in zip(labels[:_CLASSES], counts, strict=False)
     )
     rest = f", and {len(labels) - _CLASSES} more" if len(labels) > _CLASSES else ""
-    name = visible(context.wording.label, NAME)
-    called = "The label" if name == "label" else f"The label, {name!r},"
     among = "; among the training rows" if context.test else ""
     lead = f"{message}. {called} has {len(labels)} classes{among}: "
     return joined([lead, Html(listed), f"{rest}."])
@@ -258,10 +267,11 @@ def _describe_quality(context: Context) -> str:
     part = context.parts[0]
     n, right = len(part.rows), int(part.scores.right.sum())
     if context.regresses:
-        score, mean, largest = part_figures(context, part).values()
+        score, mean, largest = error_figures(part)
         found = (
             f"On the {part.name} rows R² = {score} (1 is perfect, 0 is no better than their "
-            f"mean); it is off by {mean} on average and by {largest} at most."
+            f"mean); it is off by {mean} on average and by {largest} at most. Always predicting "
+            f"the median would be off by {amount(baseline_error(context))} on average."
         )
         quantile = context.machine.get_params().get("quantile")
         if quantile is not None:
@@ -270,7 +280,7 @@ def _describe_quality(context: Context) -> str:
             )
         return found
     if not context.classifies:
-        found, percent = part_figures(context, part).values()
+        found, percent = part_figures(part).values()
         return f"It calls {found} of {n:,} {part.name} rows outliers ({percent})."
     best, share = largest_class(context)
     baseline = f"Always predicting {visible(best, NAME)!r} would be right on {share:.2%}."
@@ -297,12 +307,29 @@ def _find_warnings(context: Context, quality: Quality | None, diagnosis: Any) ->
         yield "The model ignores all columns: it is a baseline for others, not a way to predict."
     elif quality is not None:
         yield from _warn_of_classes(context, quality)
+    elif context.regresses:
+        yield from _warn_of_numbers(context)
     yield from context.wording.messages
     for part in context.parts:
         if part.sampled:
             yield f"There are many rows: figures are about {part.sampled}."
     for warning in getattr(diagnosis, "warnings", ()):
         yield context.worded(visible(warning), _same_columns(context, diagnosis))
+
+
+def _warn_of_numbers(context: Context) -> Iterator[str]:
+    part = context.parts[0]
+    r2, mean, _ = error_figures(part)
+    if not r2.low > 0 and not mean.high < baseline_error(context):
+        yield f"On the {part.name} rows it is not clearly better than predicting a constant."
+    seen = error_figures(context.train)[1].value
+    if context.test is not None and _OVERFITTED_ERROR * seen < mean.low:
+        yield (
+            f"It is off by {amount(seen)} on the rows it was fitted to, but by {mean} on the test "
+            "rows: it has learnt some rows by heart."
+        )
+    if context.test is not None and len(part.rows) < _FEW:
+        yield f"There are only {len(part.rows)} test rows, so their figures are rough."
 
 
 def _warn_of_classes(context: Context, quality: Quality) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_regressor
 
 from maxmargin import plots
 from maxmargin.html import Html, html, joined, table, tag, visible
@@ -78,6 +79,14 @@ def program(lines: list[str], comment: str = "") -> str:
 
 def figures_code(model: Any, X: str, y: str) -> list[str]:
     """Return code that prints the figures of the report's first table for rows of these names."""
+    if is_regressor(model):
+        return [
+            "from sklearn.metrics import mean_absolute_error, r2_score",
+            "",
+            f"predicted = model.predict({X})",
+            f'print(f"R²: {{r2_score({y}, predicted):.4g}}")',
+            f'print(f"mean absolute error: {{mean_absolute_error({y}, predicted):.4g}}")',
+        ]
     if not hasattr(model, "classes_"):
         return [f"print(model.score({X}, {y}))"] if hasattr(model, "score") else []
     lines = [

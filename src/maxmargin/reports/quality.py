@@ -11,13 +11,12 @@ from scipy.optimize import brentq
 from sklearn.metrics import (
     confusion_matrix,
     precision_recall_fscore_support,
-    r2_score,
     roc_auc_score,
 )
 
 from maxmargin._typing import Floats
 from maxmargin.diagnosis.inputs import choose_scoring
-from maxmargin.diagnosis.significance import wilson
+from maxmargin.diagnosis.significance import amount, explained, mean_interval, wilson
 from maxmargin.html import Html, bullets, joined, table, tag, visible
 from maxmargin.reports.context import NAME, Context, ScoredRows
 
@@ -39,14 +38,20 @@ class Figure(NamedTuple):
     low: float
     high: float
     meaning: str
+    share: bool = True  # of rows or pairs, written in percent
 
     def __str__(self) -> str:
-        return "undefined" if math.isnan(self.value) else f"{self.value:.2%}"
+        if math.isnan(self.value):
+            return "undefined"
+        return f"{self.value:.2%}" if self.share else amount(self.value)
 
     @property
     def interval(self) -> str:
         """The interval in words, or nothing."""
-        return "" if math.isnan(self.low) else f"{self.low:.1%} to {self.high:.1%}"
+        if math.isnan(self.low):
+            return ""
+        low, high = (f"{end:.1%}" if self.share else amount(end) for end in (self.low, self.high))
+        return f"{low} to {high}"
 
 
 @dataclass
@@ -158,26 +163,67 @@ def quality(context: Context) -> Html:
     """Return tables of how good the model is."""
     if context.classifies:
         return joined([*_of_classes(context)])
-    figures = [part_figures(context, part) for part in context.parts]
+    if context.regresses:
+        return joined([*_of_numbers(context)])
+    figures = [part_figures(part) for part in context.parts]
     lines = [
         [f"{part.name} rows", len(part.rows), *of.values()]
         for part, of in zip(context.parts, figures, strict=True)
     ]
-    hint = tag("p", _SEEN) if context.regresses and not context.test else ""
-    return joined([table(["", "rows", *figures[0]], lines), hint])
+    return table(["", "rows", *figures[0]], lines)
 
 
-def part_figures(context: Context, part: ScoredRows) -> dict[str, str]:
-    """Return how good a regressor is on some rows, or how many outliers a detector finds."""
-    if not context.regresses:
-        out = ~part.scores.right
-        return {"outliers": f"{out.sum():,}", "share": f"{out.mean():.2%}"}
+def part_figures(part: ScoredRows) -> dict[str, str]:
+    """Return how many outliers a detector finds among some rows."""
+    out = ~part.scores.right
+    return {"outliers": f"{out.sum():,}", "share": f"{out.mean():.2%}"}
+
+
+def error_figures(part: ScoredRows) -> list[Figure]:
+    """Return how far off a regressor is on some rows."""
     y, off = np.asarray(part.y, dtype=np.float64), part.scores.values
-    return {
-        "R²": f"{r2_score(y, y - off):.4f}" if np.ptp(y) else "undefined",
-        "mean error": f"{np.abs(off).mean():.4g}",
-        "largest error": f"{np.abs(off).max():.4g}",
-    }
+    errors, nan = np.abs(off), float("nan")
+    r2 = explained(off, y - y.mean()) if np.ptp(y) else (nan, nan, nan)
+    interval = mean_interval(errors) if len(errors) > 1 else (nan, nan)
+    meaning = "1 is perfect, 0 is no better than predicting the mean of these rows"
+    return [
+        Figure("R²", *r2, meaning, False),
+        Figure("mean absolute error", float(errors.mean()), *interval,
+               "how far off predictions are on average", False),
+        Figure("largest error", float(errors.max()), nan, nan, "of a single row", False),
+    ]  # fmt: skip
+
+
+def baseline_error(context: Context) -> float:
+    """Return the mean absolute error of always predicting the median of the training rows."""
+    middle = np.median(np.asarray(context.y, dtype=np.float64))
+    return float(np.abs(np.asarray(context.parts[0].y, dtype=np.float64) - middle).mean())
+
+
+def figures_of(context: Context, part: ScoredRows) -> list[Figure]:
+    """Return the figures of a classifier or a regressor for some rows."""
+    if context.regresses:
+        return error_figures(part)
+    return list(quality_of(part, context.machine).figures())
+
+
+def _of_numbers(context: Context) -> Iterator[Html]:
+    known = [error_figures(part) for part in context.parts]
+    lines: list[list[Any]] = [
+        [first.name, tag("b", str(first)), first.interval or "–", *map(str, others)]
+        for first, *others in zip(*known, strict=True)
+    ]
+    rest = ["–"] * (len(known) - 1)
+    constant = "mean absolute error of always predicting the training rows' median"
+    lines.append([constant, amount(baseline_error(context)), "–", *rest])
+    first, *others = (f"{part.name} rows ({len(part.rows):,})" for part in context.parts)
+    yield table(["", first, "95 % interval", *others], lines)
+    yield bullets(joined([tag("b", of.name), f": {of.meaning}."]) for of in known[0])
+    for part in context.parts:
+        if part.sampled:
+            yield tag("p", f"Of {part.sampled}.")
+    if not context.test:
+        yield tag("p", context.worded(_SEEN))
 
 
 _SEEN = (
