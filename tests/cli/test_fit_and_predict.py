@@ -122,7 +122,7 @@ def test_auto_takes_what_the_diagnosis_recommends(run: Run, rings: Path, houses:
     assert "chosen" in result.stdout
     result = run("fit", houses.name, "--model", "auto", "-o", "h.mmg")
     assert "curved" in result.stdout or "not linear" in result.stdout
-    assert isinstance(mm.load("h.mmg")[-1], mm.SVR)
+    assert "SVR" in str(mm.load("h.mmg"))
 
 
 def test_probabilities_and_scores_are_tables(run: Run, people: Path) -> None:

@@ -64,13 +64,13 @@ def test_a_diagnosis_leads_to_a_fit_and_a_search(run: Run, rings: Path) -> None:
 
 def test_a_diagnosis_of_numbers_compares_planes_with_kernels(run: Run, houses: Path) -> None:
     result = run("diagnose", houses.name)
-    assert "Verdict: non-linear" in result.stdout
+    assert "Verdict: curved" in result.stdout
     assert run(*offered(result.stdout, "fit"), "-o", "m.mmg").exit_code == 0
-    assert offered(result.stdout, "search") == ["search", "houses.csv", "--model", "svr"]
+    assert offered(result.stdout, "search")[:4] == ["search", "houses.csv", "--model", "svr"]
 
 
 @pytest.mark.parametrize(
-    ("slope", "curve", "verdict"), [(3, 0, "linear"), (0, 0, "no signal"), (0, 3, "non-linear")]
+    ("slope", "curve", "verdict"), [(3, 0, "linear"), (0, 0, "no signal"), (0, 3, "curved")]
 )
 def test_verdicts_on_numbers(
     run: Run, tmp_path: Path, slope: float, curve: float, verdict: str

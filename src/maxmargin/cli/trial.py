@@ -194,7 +194,8 @@ class _TrialRun:
             label = f", label column {data.label_name!r}" if data.label_name else ""
             facts.append(("format", data.format + label))
         facts += describe_rows(data.X, data.y, self.task)
-        facts += [("task", f"{self.task}: {why}")] if why else []
+        numbers = data.y.dtype.kind in "iuf"  # of words it goes without saying
+        facts += [("task", f"{self.task}: {why}")] if why and numbers else []
         facts += [("" if k else "remarks", remark) for k, remark in enumerate(data.remarks)]
         grid = Table.grid(padding=(0, 2))
         for heading, sentence in facts:

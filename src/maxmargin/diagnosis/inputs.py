@@ -28,6 +28,7 @@ from maxmargin.validation.parameters import check_flag, check_number, shown
 
 FEWEST_NUMBERS = 8  # rows of a regression
 _UNEVEN_CLASSES = 0.6  # share of the largest class beyond which accuracy says too little
+_SMALLEST = 1e-90  # spread of rows that costs can be relative to
 _LARGEST = 1e140  # products of two such numbers, and sums of them, are still finite
 _BLOCK = 1 << 22  # numbers hashed at a time
 _WIDE = 0.1  # share of nonzeros below which sparse rows stay sparse
@@ -276,7 +277,8 @@ class Sample:
         X, _ = self.form(scaled)
         squares: float = X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij->", X, X)
         mean = np.asarray(X.mean(axis=0)).ravel()
-        return max(float(squares) / int(X.shape[0]) - float(mean @ mean), 1e-300)
+        found = float(squares) / int(X.shape[0]) - float(mean @ mean)
+        return found if found > _SMALLEST else 1.0  # all rows are equal, or as good as
 
     @cached_property
     def on_workers(self) -> Any:

@@ -7,7 +7,7 @@ that a method reaches bounds the noise from above, and nothing bounds it from be
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,7 @@ from maxmargin.diagnosis.inputs import (
 from maxmargin.diagnosis.learners import Candidate, FoldMatrix, fit_each
 from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
 from maxmargin.diagnosis.significance import (
+    LEVEL,
     SIGNAL,
     ErrorComparison,
     amount,
@@ -124,7 +125,8 @@ def fit_tubes(
     first = settings[0]
     kernel = Linear() if first.get("gamma") is None else RBF(gamma=first.get("gamma"))
     matrix = sample.share(first.shared, lambda: FoldMatrix(kernel, sample, first.scaled))
-    y, one, found = sample.y[train], np.ones(len(train)), {}
+    y, one = np.asarray(sample.y[train], dtype=np.float64), np.ones(len(train))
+    found: dict[Candidate, Floats] = {}
     for shape in dict.fromkeys((one.get("quantile"), one.get("epsilon")) for one in settings):
         quantile, epsilon = shape
         loss = losses.epsilon_insensitive(y, one, epsilon or 0.0)
@@ -186,7 +188,7 @@ class _Run:
             X=as_learnt(table.X[rows], wide),
             y=target[rows],
             folds=families.make_folds(target[rows], group[rows], rng),
-            metric=AbsoluteError("absolute error", target[rows]),
+            metric=cast(Any, AbsoluteError("absolute error", target[rows])),
             sparse=sp.issparse(table.X),
             wide=wide,
             uneven=self.columns.uneven,
@@ -223,7 +225,8 @@ class _Run:
     def _try_constants(self) -> Rung:
         """Predict every row by the mean and by the median of the rows fitted to."""
         sample, n = self.sample, len(self.sample.strata)
-        for name, constant in zip(_CONSTANTS, (np.mean, np.median), strict=True):
+        constants: tuple[Callable[[Any], Any], ...] = (np.mean, np.median)
+        for name, constant in zip(_CONSTANTS, constants, strict=True):
             found = np.full(n, constant(sample.y))
             if sample.y_fresh is None:
                 for k in np.unique(sample.folds):
@@ -295,10 +298,10 @@ class _Run:
         return Rung(heading, f"{message}.", True, len(kept.off), evidence, self.gain.get(heading))
 
     def _compare(
-        self, own: _Fitted, rival: _Fitted, tests: int, power: int = 1, **level: float
+        self, own: _Fitted, rival: _Fitted, tests: int, power: int = 1, level: float = LEVEL
     ) -> ErrorComparison:
-        named = ((one.name, np.abs(one.off) ** power) for one in (own, rival))
-        return compare_errors(*named, tests, measure=_MEASURES[power], **level)
+        better, worse = ((one.name, np.abs(one.off) ** power) for one in (own, rival))
+        return compare_errors(better, worse, tests, level, _MEASURES[power])
 
     @property
     def chosen(self) -> str:
@@ -385,9 +388,9 @@ class _Run:
         best, count = self.best, max(1, len(self.methods))
         most = mean_interval(np.abs(best.off), count)[1]
         message = (
-            f"{best.name} is off by {amount(best.mae[0])} on average, so that the best possible rule "
-            f"is off by at most {amount(most)} (95 %, as the best of {count} methods). How much less "
-            "is possible cannot be known from data."
+            f"{best.name} is off by {amount(best.mae[0])} on average, so that the best possible "
+            f"rule is off by at most {amount(most)} (95 %, as the best of {count} methods). How "
+            "much less is possible cannot be known from data."
         )
         evidence = {"method": best.name, "mean_absolute_error_at_most": most}
         return Rung("noise", message, True, len(best.off), evidence)
