@@ -284,7 +284,7 @@ def test_when_the_time_runs_out_there_is_no_answer_rather_than_another_one() -> 
 
 def test_equal_rows_share_a_fold_and_classes_are_spread() -> None:
     rng = np.random.default_rng(0)
-    group = rng.integers(0, 40, 200)
+    group = rng.integers(0, 150, 200)
     y = group % 2
     folds = make_folds(y, group, rng)
     assert all(len(np.unique(folds[group == g])) == 1 for g in np.unique(group))
