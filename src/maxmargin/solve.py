@@ -221,11 +221,15 @@ _POLISH_LEAST = 20
 
 
 class Attempt(NamedTuple):
-    """How far one solver got: a point, how the run ended, and its course if asked for."""
+    """How far one solver got: a point, how the run ended, and its course if asked for.
+
+    Where it was in the middle of an iteration, an earlier point may be better.
+    """
 
     point: Point
     run: Run
     trace: Trace
+    earlier: tuple[Point, ...] = ()
 
 
 def run_solver(
@@ -300,7 +304,8 @@ def run_solver(
         status = Status.MAX_TIME
     elif watch.exhausted:
         status = Status.STALLED
-    return Attempt(Point(last.w, last.b, last.beta), replace(ended, status=status), watch.trace)
+    point = Point(last.w, last.b, last.beta)
+    return Attempt(point, replace(ended, status=status), watch.trace, watch.earlier(problem, start))
 
 
 class _GapRule:
@@ -310,6 +315,7 @@ class _GapRule:
         self.tol, self.polish, self.patience = tol, polish, patience
         self.traced = traced
         self.last: Iterate | None = None
+        self.settled: Iterate | None = None  # the last that was no iterate in the middle of others
         self.exhausted = self.late = False
         self.trace: Trace = []
         self._marks: list[tuple[float, float]] = []
@@ -339,11 +345,25 @@ class _GapRule:
             except clock.OutOfTimeError:
                 self.late = True
                 return
+            if self.last.finished or self.last.converged:
+                self.settled = self.last
             if self.traced and self.last.finished:
                 self.trace.append((clock.now() - start, self.last.relative_gap))
             yield self.last
             if reserve is not None and max_time is not None:
                 limit.end = min(limit.end, end - reserve(self.last))
+
+    def earlier(self, problem: Any, start: Point) -> tuple[Point, ...]:
+        """Return what may be better than the last iterate, if rounds of a kernel machine go on.
+
+        The dual objective rises from round to round, but what is minimised may rise as well.
+        """
+        of_kernel = isinstance(problem, Problem) and isinstance(problem.features, KernelFeatures)
+        if self.last is self.settled or not of_kernel or problem.totals.any():
+            return ()
+        if self.settled is None:
+            return (problem.guess(start),)
+        return (Point(self.settled.w, self.settled.b, self.settled.beta),)
 
     def __call__(self, iterate: Iterate) -> Status | None:
         gap = iterate.relative_gap
@@ -709,10 +729,14 @@ def _certified(
     if attempt.run.status is Status.INTERRUPTED:
         budget.interrupt()
     point, started, left = attempt.point, clock.now(), budget.for_certificate
+    if attempt.earlier:
+        point = attempt.earlier[0]  # unless there is time to see that the last is better
     try:
         if left is not None and budget.foresee(problem) > left:
             raise clock.OutOfTimeError
         with clock.limited(left):
+            if attempt.earlier and isinstance(problem, Problem):
+                point = problem.best_of([*attempt.earlier, attempt.point])
             found = (_better_tied if tied else _better)(problem, point, before)
     except KeyboardInterrupt:
         budget.interrupt()

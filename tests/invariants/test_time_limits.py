@@ -306,6 +306,21 @@ def test_no_time_at_all_still_gives_a_model_that_is_better_than_chance(
     assert model.score(X, y) > 0.8
 
 
+def test_more_time_never_gives_a_much_worse_model(slow_tiles: FakeClock) -> None:
+    """The dual objective rises from round to round, the loss falls and rises: the best is kept."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 2))
+    y = (np.linalg.norm(X, axis=1) > 1.2).astype(int)
+    X += 0.1 * rng.normal(size=X.shape)
+    least = np.inf
+    for max_time in (0.05, 0.3, 1.0, 1.5, 2.5):
+        scores = fitted(mm.SVC(max_time=max_time), X, y).decision_function(X)
+        loss = np.maximum(0.0, 1 - np.where(y, 1, -1) * scores).mean()
+        assert loss <= 1.2 * least
+        least = min(least, float(loss))
+    assert least < 0.2
+
+
 @pytest.mark.parametrize("model", [mm.SVC(), mm.NuSVC(nu=0.2), mm.OneClassSVM()], ids=repr)
 def test_no_time_to_see_whether_a_function_is_a_kernel_is_no_error(
     fake: FakeClock, model: Any

@@ -28,7 +28,7 @@ from maxmargin.problems.duality import (
     imbalances,
     within_groups,
 )
-from maxmargin.problems.features import KernelFeatures, LinearFeatures
+from maxmargin.problems.features import KernelFeatures, LinearFeatures, drawn_rows
 from maxmargin.problems.problem import KernelProblem, LinearProblem, Point, Problem
 from maxmargin.problems.rounding import (
     EPS,
@@ -465,9 +465,10 @@ def expansions(
 ) -> list[Expansion]:
     """Return the functions with these coefficients, one per column.
 
-    With ``partial``, a time limit may leave scores unknown, those of rows without a coefficient
-    first. As |f(x)| ≤ ‖w‖√K(x, x), there is a bound on them, and on ‖w‖² = Σ aⱼf(xⱼ): with A the
-    sum over known scores, and S = Σ |aⱼ|√K(xⱼ, xⱼ) over the others, ‖w‖² ≤ A + S‖w‖.
+    With ``partial``, a time limit may leave scores unknown. Rows drawn by lot come first, as they
+    decide on intercepts, and rows without a coefficient last. As |f(x)| ≤ ‖w‖√K(x, x), there is a
+    bound on unknown scores, and on ‖w‖² = Σ aⱼf(xⱼ): with A the sum over known scores, and
+    S = Σ |aⱼ|√K(xⱼ, xⱼ) over the others, ‖w‖² ≤ A + S‖w‖.
 
     With ``undecided``, scores of rows without a coefficient may be those of float32, as long as it
     does not ask for more.
@@ -486,11 +487,14 @@ def expansions(
     off = np.asarray(kernel.rounding(exact), dtype=np.float64)
     value, error = np.full(some.shape, np.nan if len(used) else 0.0), np.zeros(some.shape)
     scores = _Scores(features, exact, used, some, lengths, off, partial, value, error)
-    if len(exact) * len(used) < _WORTH and recalled(features, some) is None:
-        hurried = np.isfinite(clock.limit().end)
-        scores.compute(np.concatenate([used, rest]) if hurried else None)
+    hurried = bool(np.isfinite(clock.limit().end))
+    if hurried:
+        scores.compute(drawn_rows(len(value)))
+    if not hurried and len(exact) * len(used) < _WORTH and recalled(features, some) is None:
+        scores.compute(None)
     else:
         scores.compute(used)
+        rest = rest[np.isnan(value[rest, 0])] if hurried else rest
         asked = None if undecided is None else lambda found: undecided([found[k] for k in place])
         if asked is None or not scores.decide(rest, asked):
             scores.compute(rest)
@@ -910,9 +914,16 @@ def bound_gains(loss: Loss, beta: Floats) -> tuple[Bounded, float]:
 def best_intercepts(
     problem: Problem[Any], scores: Floats, near: Floats, unknown: Floats | float
 ) -> Floats:
-    """Return the intercept of each group that makes the objective smallest, for known scores."""
-    best, row = near.copy(), problem.row
-    known = np.equal(unknown, 0.0)[row] if np.any(unknown) else None
+    """Return the intercept of each group that makes the objective smallest.
+
+    If some scores are not known, it does so for those that are known of rows drawn by lot.
+    """
+    best, row, known = near.copy(), problem.row, None
+    if np.any(unknown):
+        drawn = drawn_rows(len(problem.features))
+        known = np.zeros(len(problem.features), bool)
+        known[drawn] = np.equal(unknown, 0.0)[drawn]
+        known = known[row]
     for g, pull in enumerate(problem.totals):
         own = problem.groups == g
         used = own if known is None else own & known

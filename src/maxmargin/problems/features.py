@@ -8,9 +8,11 @@ import numpy as np
 from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels import Kernel, Linear
+from maxmargin.loops.records import Loss
 from maxmargin.problems.gram import Gram
 
 _SOME = 1000  # rows whose means are a first guess
+_DRAWN = 512  # rows that stand for all
 _COMPARED = 20  # rows of either class that a kernel machine's first guess compares with
 
 
@@ -92,7 +94,7 @@ class Features(Protocol):
         """Return how many units of work the certificate of duals takes; None: at least."""
         ...
 
-    def guess(self, target: Floats, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
+    def guess(self, loss: Loss, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
         """Return weights, intercept and duals that take a moment, from targets and feasible duals.
 
         ``row`` is the row of each dual variable.
@@ -222,11 +224,11 @@ class LinearFeatures:
         del cost
         return (*self.between_means(labels, beta.shape[1]), beta)
 
-    def guess(self, target: Floats, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
+    def guess(self, loss: Loss, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
         """Return the plane whose scores are ±1 at the class means, or the median of numbers."""
-        if not _are_labels(target):
-            return np.zeros(self.X.shape[1]), float(np.median(target)), beta
-        w, b = self.between_means((target > 0).astype(np.int64), 2)
+        if not _are_labels(loss.target):
+            return np.zeros(self.X.shape[1]), float(np.median(loss.target)), beta
+        w, b = self.between_means((loss.target > 0).astype(np.int64), 2)
         return w[:, 1] - w[:, 0], float(b[1] - b[0]), beta
 
 
@@ -334,15 +336,25 @@ class KernelFeatures:
                 beta[rows, k] = share
         return beta, np.zeros(n_classes), beta
 
-    def guess(self, target: Floats, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
-        """Return a function that compares a row with some rows of either class."""
-        if _are_labels(target) and not beta.any():
-            beta = beta.copy()
-            for sign in (1.0, -1.0):
-                rows = np.flatnonzero(target == sign)
+    def guess(self, loss: Loss, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
+        """Return a function that compares a row with some rows of either class.
+
+        Duals are as large as their bounds allow, so that scores are not small beside a margin of 1.
+        """
+        if _are_labels(loss.target) and not beta.any():
+            beta, most = beta.copy(), np.inf
+            for sign, bound in ((1.0, loss.high), (-1.0, -loss.low)):
+                rows = np.flatnonzero(loss.target == sign)
                 few = rows[:: max(1, len(rows) // _COMPARED)]
                 beta[few] = sign / max(len(few), 1)
+                most = min(most, len(few) * float(bound[few].min(initial=np.inf)))
+            beta *= most if 0 < most < np.inf else 1.0
         return np.bincount(row, beta, minlength=len(self)).astype(np.float64), 0.0, beta
+
+
+def drawn_rows(n: int) -> Ints:
+    """Return some of n rows, drawn by lot: they stand for all, other than rows with a dual."""
+    return np.unique(np.random.default_rng(0).integers(n, size=_DRAWN))
 
 
 def _are_labels(target: Floats) -> bool:

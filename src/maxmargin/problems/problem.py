@@ -10,8 +10,8 @@ import numpy.typing as npt
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.duality import feasible_start, snapped, within_groups
-from maxmargin.problems.features import Features, KernelFeatures, LinearFeatures
+from maxmargin.problems.duality import best_intercept, feasible_start, snapped, within_groups
+from maxmargin.problems.features import Features, KernelFeatures, LinearFeatures, drawn_rows
 from maxmargin.problems.gram import Gram
 
 AnyFeatures = TypeVar("AnyFeatures", bound=Features)
@@ -304,10 +304,23 @@ class Problem(Generic[AnyFeatures]):
             beta = feasible_start(self.loss, self.groups, self.totals)
         if start.w is not None:
             return Point(start.w, start.b, beta)
-        w, b, beta = self.features.guess(self.loss.target, beta, self.row)
+        w, b, beta = self.features.guess(self.loss, beta, self.row)
         beta, _ = within_groups(self.loss, beta, self.groups, self.totals)
         b = b if self.intercept is not Intercept.NONE else 0.0
         return Point(w, b if len(self.totals) < 2 else np.full(len(self.totals), b), beta)
+
+    def best_of(self, points: list[Point]) -> Point:
+        """Return the point of a kernel machine with the smallest loss on rows drawn by lot."""
+        rows, losses_of = drawn_rows(len(self)), list[float]()
+        few = self.take(rows)
+        for each in points:
+            used, scores = np.flatnonzero(each.w), np.zeros(len(rows))
+            if len(used):
+                scores = self.features.scores_by(each.w[used], used, rows)
+            scores = scores[few.row]
+            b = best_intercept(few.loss, scores, 0.0) if len(self.totals) else 0.0
+            losses_of.append(float(losses.values(few.loss, scores + b).sum()))
+        return points[int(np.argmin(losses_of))]
 
 
 LinearProblem = Problem[LinearFeatures]

@@ -883,8 +883,10 @@ class Decomposition:
             beta = np.zeros(len(problem.row))
             beta[inside] = iterate.beta
             w = problem.by_row(beta)
-            yield Iterate(np.inf, -np.inf, w, iterate.b, beta, finished=False)
-            if iterate.finished and iterate.relative_gap <= self.sample_gap:
+            done = iterate.finished and iterate.relative_gap <= self.sample_gap
+            settled = done or (iterate.converged and not iterate.finished)
+            yield Iterate(np.inf, -np.inf, w, iterate.b, beta, finished=False, converged=settled)
+            if done:
                 break
         return Point(None, 0.0, beta)
 
