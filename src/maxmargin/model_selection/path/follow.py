@@ -103,7 +103,7 @@ def _solve_on_matrix(
         return []
     steps = []
     for k, (attempt, (certificate, seen)) in enumerate(zip(attempts, proofs, strict=True)):
-        (point, run, _), name = attempt, "path on one Gram matrix"
+        point, run, name = attempt.point, attempt.run, "path on one Gram matrix"
         status = Status.OPTIMAL if certificate.holds(settings.tol) else Status.STALLED
         result = Result(point, certificate, status, run.iterations, run.seconds, name)
         steps.append(Step(float(Cs[k]), problems[k], result, seen.products()[problem.row]))
