@@ -345,7 +345,7 @@ class _GapRule:
             except clock.OutOfTimeError:
                 self.late = True
                 return
-            if self.last.finished or self.last.converged:
+            if self.last.finished or self.last.settled:
                 self.settled = self.last
             if self.traced and self.last.finished:
                 self.trace.append((clock.now() - start, self.last.relative_gap))

@@ -104,6 +104,7 @@ class Iterate:
     beta: Any
     finished: bool = True
     converged: bool = False  # nothing more to gain: the optimality conditions hold to rounding
+    settled: bool = False  # not finished, but the solution for some of the rows
 
     @property
     def relative_gap(self) -> float:

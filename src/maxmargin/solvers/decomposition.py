@@ -884,8 +884,8 @@ class Decomposition:
             beta[inside] = iterate.beta
             w = problem.by_row(beta)
             done = iterate.finished and iterate.relative_gap <= self.sample_gap
-            settled = done or (iterate.converged and not iterate.finished)
-            yield Iterate(np.inf, -np.inf, w, iterate.b, beta, finished=False, converged=settled)
+            settled = done or iterate.settled
+            yield Iterate(np.inf, -np.inf, w, iterate.b, beta, finished=False, settled=settled)
             if done:
                 break
         return Point(None, 0.0, beta)
