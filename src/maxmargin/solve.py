@@ -40,6 +40,7 @@ from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.linear_program import LinearProgram
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.proximal_newton import ProximalNewton
+from maxmargin.solvers.rare_class import RareClass
 from maxmargin.solvers.side_by_side import SideBySide
 from maxmargin.solvers.subgradient import Subgradient
 from maxmargin.threads import one_blas_thread, share_work, usual_threads
@@ -90,6 +91,7 @@ class Solver(Protocol):
 
 SOLVERS: dict[type[Any], str] = {
     Newton: "newton",
+    RareClass: "working_set",
     DualCDThenNewton: "dual_cd",
     BlockDualCD: "dual_cd",
     Subgradient: "subgradient",
@@ -177,6 +179,9 @@ def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
         "newton": newton,
         "dual_cd": descent,
     }[settings.solver]
+    rare = RareClass(settings.threads)
+    if settings.solver == "auto" and not wide and len(rare.rare(problem)):
+        return Plan([rare, newton, descent], _MARGIN, polish)
     return Plan([first, first, descent if first is newton else newton], _MARGIN, polish)
 
 

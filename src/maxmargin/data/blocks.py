@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import loops
+from maxmargin import clock, loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.threads import share_work, usual_threads
@@ -196,12 +196,13 @@ class RowsInMemory:
         """Return what a step gives for all leaves, merged in their order."""
         del reads_rows
         self._make(writes)
+        if len(self.leaves) == 1:  # sharing out the work would take longer than a small pass
+            clock.check()
+            return step(self._block(0), *args)
         tree = Tree(merge)
 
         def one(leaf: int) -> None:
-            begin, end = self.leaves[leaf]
-            block = Block(self.X, self.rows, begin, end, begin, self.loss, self.vectors)
-            tree.put(leaf, step(block, *args))
+            tree.put(leaf, step(self._block(leaf), *args))
 
         few = (self.numbers if numbers is None else numbers) < _WORTH_A_THREAD
         threads = 1 if few else min(self.threads or usual_threads(), len(self.leaves))
@@ -211,10 +212,13 @@ class RowsInMemory:
     def fold(self, step: Step, state: Any, *args: Any, writes: tuple[str, ...] = ()) -> Any:
         """Return what becomes of a state as a step changes it, leaf after leaf."""
         self._make(writes)
-        for begin, end in self.leaves:
-            block = Block(self.X, self.rows, begin, end, begin, self.loss, self.vectors)
-            state = step(block, state, *args)
+        for leaf in range(len(self.leaves)):
+            state = step(self._block(leaf), state, *args)
         return state
+
+    def _block(self, leaf: int) -> Block:
+        begin, end = self.leaves[leaf]
+        return Block(self.X, self.rows, begin, end, begin, self.loss, self.vectors)
 
     def first_row(self) -> Floats:
         """Return the first row, in float64."""

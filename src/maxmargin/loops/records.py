@@ -82,8 +82,8 @@ class Loss(NamedTuple):
     quadratic: Floats
     epsilon: float
 
-    def scaled(self, ratio: float) -> "Loss":
-        """Return ``ratio`` times the losses: C becomes C·ratio."""
+    def scaled(self, ratio: float | Floats) -> "Loss":
+        """Return ``ratio`` times the losses, or each with its own: C becomes C·ratio."""
         low, high, quadratic = self.low * ratio, self.high * ratio, self.quadratic / ratio
         return Loss(self.target, low, high, quadratic, self.epsilon)
 

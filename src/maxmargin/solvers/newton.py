@@ -38,12 +38,12 @@ from maxmargin.solvers.polish import polished
 from maxmargin.solvers.row_sums import (
     AnyLinearProblem,
     Look,
-    LossFacts,
     Move,
     Passes,
     Sums,
     blocks_of,
     no_duals,
+    rare_rows,
     sum_squares,
 )
 
@@ -82,6 +82,7 @@ class Newton:
     sample_part: int = 16  # of the rows: one in this many
     sample_numbers: int = 1 << 22  # of a subsample, at most: it is in memory wherever the rows are
     sample_gap: float = 1e-3  # at which the subsample is solved well enough
+    rare_part: float = 0.2  # of the losses at scores of 0, below which a class is rare
     active_sets: bool = True  # whether they go on from a known solution first
 
     def iterates(self, problem: AnyLinearProblem, start: Point) -> Iterator[Iterate]:
@@ -120,7 +121,7 @@ class Newton:
         """Return what is known before anything is: the iterate w = 0."""
         passes.fill("none", no_duals)
         duals = passes.blocks.vector("none")
-        return Iterate(passes.losses_at_zero(), 0.0, np.zeros(passes.d), 0.0, duals, finished=False)
+        return Iterate(passes.losses_at(0.0), 0.0, np.zeros(passes.d), 0.0, duals, finished=False)
 
     def width(self, *, wide: bool, started: bool) -> float:
         """Return how much to smooth at first, in units of the targets' scale."""
@@ -444,7 +445,7 @@ class _NewtonState:
         self.settings, self.problem, self.passes = settings, problem, passes
         d, facts = passes.d, passes.facts
         self.w = np.zeros(d) if start.w is None else np.array(start.w, dtype=np.float64)
-        b = _first_intercept(problem, facts) if start.w is None else float(start.b)
+        b = _first_intercept(settings, problem, passes) if start.w is None else float(start.b)
         self.b = b + float(passes.centre @ self.w)
         passes.scores(self.w, self.b, "f")
         self.constant, ridge = problem.constant, _intercept_ridge(problem)
@@ -499,7 +500,7 @@ class _NewtonState:
             self.best_w,
             self._intercept(),
             self.passes.blocks.vector("best_beta"),
-            converged=self.converged,
+            converged=self.converged or self.primal <= self.dual,
         )
 
     def _intercept(self) -> float:
@@ -603,14 +604,15 @@ class _NewtonState:
     ) -> float:
         """Return the step at which the derivative along it, piecewise linear, is about 0.
 
-        ``first`` are the derivatives of the losses at the whole step.
+        ``first`` are the derivatives of the losses at the whole step. Beyond the minimum a small
+        slope is not enough: after a kink it may stay small for ever.
         """
         low, high, t = 0.0, np.inf, 1.0
         for tried in range(40):
             slope, curve = self.passes.line(self.width, t) if tried else first
             slope += fixed + t * square
             curve += square
-            if abs(slope) <= self.settings.line_rest * decrement:
+            if -decrement <= slope / self.settings.line_rest <= min(decrement, t * curve):
                 return t
             low, high = (t, high) if slope < 0 else (low, t)
             t = t - slope / curve if curve > 0 else np.inf
@@ -627,10 +629,17 @@ class _NewtonState:
         return Move(w=self.w, b=self.b, width=last)
 
 
-def _first_intercept(problem: AnyLinearProblem, facts: LossFacts) -> float:
-    """Return where to start b: at the middle of the targets in regression, else at 0."""
-    free = problem.intercept is Intercept.FREE
-    return facts.median if free and facts.two_sided else 0.0
+def _first_intercept(settings: Newton, problem: AnyLinearProblem, passes: Passes) -> float:
+    """Return where to start b: at the middle of the targets in regression, else at 0.
+
+    But if one class is rare it starts at the label of the other.
+    """
+    if problem.intercept is not Intercept.FREE:
+        return 0.0
+    if passes.facts.two_sided:
+        return passes.facts.median
+    loss, b = min((passes.losses_at(b), b) for b in (-1.0, 1.0))
+    return b if loss < settings.rare_part * passes.losses_at(0.0) else 0.0
 
 
 def _between(low: float, high: float) -> float:
@@ -653,9 +662,13 @@ def _first_prox_centre(loss: Loss, wide: bool) -> Floats:
 def _sampled(problem: AnyLinearProblem, size: int) -> LinearProblem:
     """Return the problem on some of the rows, each counting for several.
 
-    They are drawn one from each of as many equal parts.
+    They are drawn one from each of as many equal parts; but all rows of a rare class are taken.
     """
-    n = len(problem)
+    n, rare = len(problem), rare_rows(blocks_of(problem), size // 4)
     edges = np.arange(size + 1) * n // size
     rows = edges[:-1] + (np.random.default_rng(0).random(size) * np.diff(edges)).astype(np.int64)
-    return problem.take(rows).scaled(n / size)
+    others = np.setdiff1d(rows, rare)
+    rows = np.union1d(others, rare)
+    ratio = np.where(np.isin(rows, rare), 1.0, (n - len(rare)) / len(others))
+    sample = problem.take(rows)
+    return replace(sample, loss=sample.loss.scaled(ratio))

@@ -106,9 +106,9 @@ class Passes:
         [total] = self.blocks.map(_add_losses, name, reads_rows=False, numbers=4 * self.n)
         return float(total)
 
-    def losses_at_zero(self) -> float:
-        """Return Σ ℓ at scores of 0."""
-        [total] = self.blocks.map(_add_losses, None, reads_rows=False, numbers=4 * self.n)
+    def losses_at(self, score: float) -> float:
+        """Return Σ ℓ where all scores are the same."""
+        [total] = self.blocks.map(_add_losses, score, reads_rows=False, numbers=4 * self.n)
         return float(total)
 
     def complementarity(self, f: str, beta: str) -> float:
@@ -372,7 +372,31 @@ def blocks_of(problem: AnyLinearProblem, threads: int | None = None) -> Any:
     return RowsInMemory(problem.features.X, problem.loss, threads)
 
 
+def rare_rows(blocks: Any, most: int) -> Ints:
+    """Return the rows of the class that has fewer, if they are so few; none of numbers to learn."""
+    sides = blocks.map(_count_sides, reads_rows=False, numbers=blocks.n)
+    if min(sides) > most or sum(sides) > blocks.n:
+        return np.empty(0, np.int64)
+    found = blocks.map(_find_side, int(np.argmin(sides)), reads_rows=False, merge=join)
+    return np.concatenate(found)
+
+
 # ------------------------------------------------------------------- what is done with a leaf
+
+
+def _sides(block: Block) -> tuple[Any, Any]:
+    """Return which rows want a higher score, and which a lower one."""
+    loss = _loss(block)
+    return loss.high > 0, loss.low < 0
+
+
+def _count_sides(block: Block) -> tuple[int, int]:
+    up, down = _sides(block)
+    return int(np.count_nonzero(up)), int(np.count_nonzero(down))
+
+
+def _find_side(block: Block, side: int) -> list[Ints]:
+    return [block.first + np.flatnonzero(_sides(block)[side])]
 
 
 def _part(block: Block, name: str) -> Any:
@@ -406,10 +430,10 @@ def _scale(block: Block, beta: str, out: str, gain_scale: float, lost_scale: flo
     np.multiply(part, np.where(part > 0, gain_scale, lost_scale), out=_part(block, out))
 
 
-def _add_losses(block: Block, f: str | None) -> tuple[float]:
-    if f is None:
+def _add_losses(block: Block, f: str | float) -> tuple[float]:
+    if isinstance(f, float):
         loss = _loss(block)
-        return (loops.newton.losses(loss, 0, len(loss.low), np.zeros(len(loss.low))),)
+        return (loops.newton.losses(loss, 0, len(loss.low), np.full(len(loss.low), f)),)
     return (loops.newton.losses(block.loss, block.begin, block.end, block[f]),)
 
 
