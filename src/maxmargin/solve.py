@@ -16,7 +16,6 @@ from maxmargin.certificates import Certificate, certify, certify_with_duals, unp
 from maxmargin.certificates.multiclass import feasible_duals
 from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.blocked_kernel import BlockedKernelProblem
-from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import (
     AnyProblem,
@@ -763,10 +762,9 @@ def _better_tied(problem: Any, point: Point, before: _Proved | None) -> _Proved:
         certificate, beta = certify_with_duals(problem, point)
         point = replace(point, w=beta.values, beta=beta)
     else:
+        beta = problem.settled(point.beta)
         if isinstance(problem, MulticlassProblem):
-            beta, _ = feasible_duals(problem, point.beta)
-        else:
-            beta, _ = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
+            beta, _ = feasible_duals(problem, beta)
         point = replace(point, w=problem.features.combine(problem.by_row(beta)), beta=beta)
         certificate = certify(problem, point)
     if before is not None and _rank(before[1]) < _rank(certificate):
@@ -779,6 +777,8 @@ def _better(problem: AnyProblem, point: Point, before: _Proved | None) -> _Prove
 
     The duals are those of the certificate.
     """
+    if isinstance(problem, Problem | MulticlassProblem):
+        point = replace(point, beta=problem.settled(point.beta))
     certificate, beta = certify_with_duals(problem, point)
     if before is not None and certificate.gap > 0:
         last, known = before

@@ -74,7 +74,7 @@ def test_files_and_pickles_hold_all_that_the_model_has(
     for again in (mm.load(tmp_path / "m.mmg"), pickle.loads(pickle.dumps(model))):
         assert vars(again).keys() == vars(model).keys()
         assert all(same(value, vars(again)[key]) for key, value in vars(model).items())
-        assert np.array_equal(again.predict(source), model.predict(X))
+        assert np.array_equal(again.predict(source), model.predict(source))
         assert certify(again, source).holds(1e-4)
 
 

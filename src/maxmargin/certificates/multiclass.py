@@ -28,7 +28,7 @@ from maxmargin.problems.rounding import (
 _AT_BOUND = 1e-9  # a class with less than this part of a row's cost holds none of it
 _PASSES = 20  # over the coordinates of a free intercept
 _BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
-_EQUAL = 1e-12  # sums of costs that differ by less than this part are equal
+_EQUAL = 1e-12  # sums of costs or duals that differ by less than this part are equal
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,8 @@ def _rebalance(problem: MulticlassProblem, duals: Floats) -> Floats:
     """Return duals whose sums over a class are 0 beside the duals, not only beside their costs.
 
     In one row, a small amount goes from a class with too much to one with too little; of the rows
-    that can take it, the one with the smallest duals rounds it least.
+    that can take it, the one with the smallest duals rounds it least; no dual of 0 is made to, as
+    long as others can.
     """
     costs = _costs(problem)
     for _ in range(2 * problem.n_classes):
@@ -226,6 +227,8 @@ def _rebalance(problem: MulticlassProblem, duals: Floats) -> Floats:
             largest = float(problem.cost[problem.labels == low].max())
             duals *= 1 - min(0.5, 2 * amount / largest)
             continue
+        there = takes & (np.abs(duals[:, [low, high]]) > amount).all(axis=1)
+        takes = there if there.any() else takes
         row = np.flatnonzero(takes)[np.abs(duals[takes]).sum(axis=1).argmin()]
         duals[row, low] += amount
         duals[row, high] -= amount
@@ -322,7 +325,7 @@ def feasible_masses(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, f
 def _balanced(mass: Floats, due: Floats) -> Floats:
     held = mass.sum(axis=0)
     lack = np.maximum(due - held, 0.0)
-    if not lack.any():
+    if (lack <= _EQUAL * held).all():  # rounding: not for all rows to share in
         return mass
     kept = mass * np.where(held > due, due / np.where(held > due, held, 1.0), 1.0)
     released = (mass - kept).sum(axis=1, keepdims=True)

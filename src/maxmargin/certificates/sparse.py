@@ -3,8 +3,9 @@
     P(w) = ratio·‖w‖₁ + (1 − ratio)/2·‖w‖² + Σ ℓᵢ(w·xᵢ + b)
     D(β) = Σ tβ − ε|β| − ½ quadratic β² − Σⱼ max(|vⱼ| − ratio, 0)²/(2(1 − ratio)),    v = Xᵀβ
 
-For ratio = 1 the last sum is the constraint |vⱼ| ≤ ratio: β is scaled down until it holds. A
-penalised intercept is the weight of a constant feature: one more weight, and one more v.
+For ratio = 1 the last sum is the constraint |vⱼ| ≤ ratio. Where rounding keeps it from holding,
+free duals move by as little; otherwise β is scaled down until it does. A penalised intercept is the
+weight of a constant feature: one more weight, and one more v.
 """
 
 import math
@@ -29,6 +30,10 @@ from maxmargin.problems.rounding import (
 )
 
 _TRIES = 12  # to scale duals down until they are feasible as they are stored
+_PULLS = 2  # of free duals, before that
+_WORTH_PULLING = 1e-11  # part of D that is lost by scaling down
+_NEAR = 64 * EPS  # of Σ|βx|: v that are so near to their limit are kept from it
+_MOST_PULLED = 1000  # columns
 _MOST_EXACT = 2 * 10**7  # products that are summed exactly: seconds
 
 
@@ -106,12 +111,18 @@ def _feasible(
     beta = _rebalance(problem, beta)
     evaluated = _evaluate(problem, point, beta)
     implied, margin = evaluated.implied, 8 * EPS
-    for _ in range(_TRIES):
+    for tried in range(_TRIES):
         implied = _sharpened(problem, beta, implied, penalty)
         off = implied.error + _unbalanced(problem, beta) * implied.size
         largest = float((np.abs(implied.value) + off).max(initial=0.0))
         if largest <= penalty.l1:
             return evaluated, beta, implied, infeasibility
+        if tried < _PULLS and largest > penalty.l1 * (1 + _WORTH_PULLING):
+            pulled = _rebalance(problem, _pulled_in(problem, beta, implied, penalty))
+            infeasibility += float(np.abs(pulled - beta).sum() / np.abs(beta).sum())
+            beta, evaluated = pulled, _evaluate(problem, point, pulled)
+            implied = evaluated.implied
+            continue
         # Scaled duals are rounded, and what they imply changes with that: leave ever more slack.
         down = penalty.l1 / largest * (1 - margin)
         margin = min(4 * margin + 2 * EPS * float(implied.size.max()), 0.5)
@@ -141,6 +152,34 @@ def _rebalance(problem: LinearProblem, beta: Floats) -> Floats:
         beta = beta.copy()
         beta[free[size[free].argmin()]] -= rest
     return beta
+
+
+def _pulled_in(
+    problem: LinearProblem, beta: Floats, implied: Combination, penalty: _Penalty
+) -> Floats:
+    """Return duals of which some free ones have moved until rounding leaves no |v| above l1.
+
+    To scale all duals down loses the part of D by which |v| is off: much of it where columns are
+    of 1e8. To pull v in by as much loses that times the weight of the column, which is small then.
+    """
+    size, l1, loss = implied.size, penalty.l1, problem.loss
+    at = np.flatnonzero(np.abs(implied.value) + _NEAR * size > l1)
+    aim = np.minimum(np.abs(implied.value), l1 - 4 * EPS * size) * np.sign(implied.value)
+    room = np.minimum(np.minimum(beta - loss.low, loss.high - beta), np.abs(beta))
+    if len(at) > _MOST_PULLED or not room.any():
+        return beta
+    rows = np.argsort(-room)[: 4 * len(at) + 50]
+    X, room = problem.features.X[rows], room[rows]
+    X = np.asarray(X.todense() if sp.issparse(X) else X, np.float64)
+    X = np.column_stack([X, np.full(len(rows), problem.features.constant)])[:, at] / size[at]
+    wanted = (aim - implied.value)[at] / size[at]
+    if problem.intercept is Intercept.FREE:
+        X, wanted = np.column_stack([X, np.full(len(rows), 1 / room.sum())]), np.append(wanted, 0.0)
+    parts = np.linalg.lstsq(X.T * room, wanted, rcond=None)[0]
+    pulled = beta.copy()
+    if (np.abs(parts) < 1).all():
+        pulled[rows] += room * parts
+    return pulled
 
 
 def _moved(evaluated: LinearEvaluation, change: Floats) -> Floats:

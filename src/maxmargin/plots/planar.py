@@ -145,7 +145,9 @@ def segment(plane: Hyperplane, seen: Window) -> Floats | None:
             start, end = max(start, first), min(end, last)
         elif sides[0] > 0 or sides[1] < 0:
             return None
-    return foot + np.outer([start, end], along) if start < end else None
+    if not start < end:
+        return None
+    return np.clip(foot + np.outer([start, end], along), seen.low, seen.high)
 
 
 def _foot(plane: Hyperplane, seen: Window) -> tuple[Floats, Floats]:

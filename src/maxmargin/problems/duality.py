@@ -10,7 +10,9 @@ from maxmargin.loops.records import Loss
 from maxmargin.problems.rounding import EPS, sum_error, total
 
 BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
-_SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
+_LITTLE = 1e-9  # of the duals: sums that are off by no more are mended by free duals alone
+_MOST_OF_ROOM = 0.5  # of the room that those have, at most
+SNAPPED = 1e-12  # of its bound, and of the largest: rounding may keep a dual from a limit by that
 
 
 def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -> float:
@@ -53,7 +55,7 @@ def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tup
 
     Where the sum is too large in one direction, by more than rounding, the variables of that
     direction are scaled down; where there is nothing to scale down they share in the slack that is
-    left.
+    left. Variables between 0 and a bound make up for little, so that the others stay in place.
     """
     sums, inside = _group_sums(loss, beta, groups, totals)
     if inside and (np.abs(sums[0] + sums[1]) <= BALANCED * sums[2]).all():
@@ -83,7 +85,15 @@ def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Float
     weight, others = float(np.abs(beta[heavier]).sum()), float(np.abs(beta[~heavier]).sum())
     if abs(excess) <= BALANCED * (weight + others):
         return beta
-    if weight * (1 + BALANCED) >= abs(excess):  # both are rounded sums
+    # What is 0 or at a bound stays there if there is little to mend, and what is free has room.
+    size, end = np.abs(beta), low if excess > 0 else high
+    room = np.where(heavier, size, np.minimum(size, np.abs(end - beta)))
+    room[(beta == low) | (beta == high)] = 0.0
+    free, scalable = float(room.sum()), weight * (1 + BALANCED) >= abs(excess)  # rounded sums
+    little = not scalable or abs(excess) <= _LITTLE * (weight + others)
+    if little and abs(excess) <= _MOST_OF_ROOM * free:
+        return np.asarray(beta - sign * room * (abs(excess) / free))
+    if scalable:
         beta[heavier] *= max(sign * wanted + others, 0.0) / weight
         return beta
     slack = beta - low if excess > 0 else high - beta
@@ -93,14 +103,20 @@ def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Float
     return beta
 
 
-def snapped(x: Floats, low: Floats, high: Floats) -> Floats:
-    """Return x within its limits, and at a limit where rounding alone keeps it from that.
+def rounding_of(count: int) -> float:
+    """Return the part of the largest of so many duals that may be rounding of their sums."""
+    return min(4 * EPS * count, SNAPPED)
+
+
+def snapped(x: Floats, low: Any, high: Any, part: float = SNAPPED) -> Floats:
+    """Return x within its limits, and at a limit or 0 where rounding alone keeps it from that.
 
     It would pass for free otherwise, and set the intercept.
     """
-    near = _SNAPPED * (high - low)
-    near[~np.isfinite(near)] = 0.0
-    return np.where(x >= high - near, high, np.where(x <= low + near, low, x))
+    x = np.minimum(np.maximum(x, low), high)
+    size, bound = np.abs(x), np.where(x > 0, high, low)
+    near = part * np.minimum(np.abs(bound), size.max(initial=0.0))
+    return np.where(size <= near, 0.0, np.where(size >= (1 - part) * np.abs(bound), bound, x))
 
 
 def imbalances(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> Floats:

@@ -10,7 +10,13 @@ import numpy.typing as npt
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.duality import best_intercept, feasible_start, snapped, within_groups
+from maxmargin.problems.duality import (
+    best_intercept,
+    feasible_start,
+    rounding_of,
+    snapped,
+    within_groups,
+)
 from maxmargin.problems.features import Features, KernelFeatures, LinearFeatures, drawn_rows
 from maxmargin.problems.gram import Gram
 
@@ -291,6 +297,18 @@ class Problem(Generic[AnyFeatures]):
         beta, _ = within_groups(self.loss, duals, self.groups, self.totals)
         return self.implied(beta, 0.0)
 
+    def settled(self, beta: Floats) -> Floats:
+        """Return duals within all constraints, with 0 for those that are rounding of the others.
+
+        What that takes from the sums goes back through free duals.
+        """
+        beta, _ = within_groups(self.loss, beta, self.groups, self.totals)
+        kept = _snapped_duals(self.features, self.row, beta, self.loss.low, self.loss.high)
+        if kept is beta:
+            return beta
+        mended, _ = within_groups(self.loss, kept, self.groups, self.totals)
+        return mended if (mended == kept)[kept != beta].all() else beta
+
     def implied(self, beta: Floats, b: float) -> Point:
         """Return the point with the weights that duals imply, and b as its free intercept."""
         w = self.features.combine(self.by_row(beta))
@@ -326,6 +344,25 @@ class Problem(Generic[AnyFeatures]):
 
 LinearProblem = Problem[LinearFeatures]
 KernelProblem = Problem[KernelFeatures]
+
+
+def _snapped_duals(features: Any, row: Ints, beta: Floats, low: Any, high: Any) -> Floats:
+    """Return duals snapped where that changes nothing else: a small one of a long row may count."""
+    part, used = rounding_of(len(row)), np.flatnonzero(beta)
+    low, high = (np.broadcast_to(bound, beta.shape).ravel()[used] for bound in (low, high))
+    values = beta.ravel()[used]
+    aims = snapped(values, low, high, part)
+    moved = np.flatnonzero(aims != values)
+    if not len(moved):
+        return beta
+    at = np.append(moved, np.abs(values).argmax())
+    steps = np.append((values - aims)[moved], part * values[at[-1]])
+    squares = features.take(row[used[at]]).squared_norms()
+    lengths = np.abs(steps) * np.sqrt(np.maximum(squares, 0.0))
+    moved = moved[lengths[:-1] <= lengths[-1]]
+    kept = beta.copy()
+    kept.flat[used[moved]] = aims[moved]
+    return kept
 
 
 @dataclass(frozen=True)
@@ -379,6 +416,11 @@ class MulticlassProblem:
     def scaled(self, ratio: float) -> Self:
         """Return the problem with C times ``ratio``."""
         return replace(self, cost=self.cost * ratio)
+
+    def settled(self, beta: Floats) -> Floats:
+        """Return duals with 0 for those that are rounding of the others."""
+        row, cost = np.repeat(np.arange(len(self)), self.n_classes), self.cost[:, np.newaxis]
+        return _snapped_duals(self.features, row, beta, -cost, cost)
 
     is_hinge = False
 

@@ -15,6 +15,7 @@ from maxmargin.threads import share_work, usual_threads
 
 _MOST_ADDED = 0.5  # columns, as a part of those there, beyond which rows are computed anew
 _WORTH_THREADS = 1 << 19  # values to be copied or summed
+_STRETCH = 1024  # places that are added to at a time: cut elsewhere, the last bits would be others
 _AT_ONCE = 4  # rows that are added to scores together, whatever there is room for
 
 
@@ -94,7 +95,9 @@ class RowCache:
     def _add_stored(self, f: Floats, positions: Ints, weights: Floats) -> None:
         slots = self.fetch(positions)
         threads = self._threads_for(len(slots) * len(f))
-        cuts = np.linspace(0, len(f), threads + 1).astype(int).tolist()
+        stretches = -(-len(f) // _STRETCH)
+        cuts = (np.linspace(0, stretches, threads + 1).astype(int) * _STRETCH).tolist()
+        cuts[-1] = len(f)
 
         def add(run: Ints) -> None:
             loops.decomposition.add_rows(self.values, slots, weights, run, f)

@@ -23,6 +23,7 @@ from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
 from maxmargin.solvers.row_sums import Passes, repaired
 
 _ON_KINK = 1e-9  # in units of the targets' scale
+_SAME_SIDE = 1e-11  # of the same: a row so near to its kink is on the side it came from
 _EXACT = 1e-12  # relative gap that counts as none
 _MOST_NEAR = 20_000  # rows that are looked at together: each step compares the kinks it may pass
 
@@ -85,8 +86,10 @@ class _State:
         self.ridge = 1.0 / constant**2 if constant else 0.0
         self.f = self.passes.scores(self.w, self.b, np.empty(self.passes.n))
         beta = start.beta[self.row]
-        unit = _ON_KINK * losses.residual_unit(loss)
-        on = np.abs(self.f[self.row] - self.kink) <= unit
+        self.unit = losses.residual_unit(loss)
+        off = self.kink - self.f[self.row]
+        self.side = np.where(off > 0, self.high, self.low)
+        on = np.abs(off) <= _ON_KINK * self.unit
         self.members = np.flatnonzero(on & (beta > self.low) & (beta < self.high))
         near = max(len(self.row) // settings.near_part, settings.near_per_column * self.passes.d)
         self.near = min(near, len(self.row))
@@ -121,6 +124,8 @@ class _State:
         self.w, self.b, self.f, self.primal, self.members = w, b, f, primal, members
         every = self._sides()
         every[near] = beta
+        outside = (every == self.low) | (every == self.high)
+        self.side = np.where(outside, every, self._sides())
         self._keep_dual(self._of_rows(every))
         self.converged = self.primal - self.dual <= _EXACT * abs(self.primal)
         if ended == loops.active_set.STUCK:
@@ -140,8 +145,13 @@ class _State:
         return np.asarray(np.bincount(self.row, beta, minlength=self.passes.n), dtype=np.float64)
 
     def _sides(self) -> Floats:
-        """Return the β of each term by the side of its kink that its row is on."""
-        return np.where(self.f[self.row] < self.kink, self.high, self.low)
+        """Return the β of each term by the side of its kink that its row is on.
+
+        Where many rows are on their kinks (w = 0, say), rounding would have them on any side.
+        """
+        off = self.kink - self.f[self.row]
+        side = np.where(off > 0, self.high, self.low)
+        return np.where(np.abs(off) <= _SAME_SIDE * self.unit, self.side, side)
 
     def _descend(self, near: Ints, aim: float) -> tuple[Floats, float, Floats, Ints, int]:
         """Return the best w and b for terms near their kinks, their β, and who is on its kink."""

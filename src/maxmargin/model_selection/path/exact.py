@@ -186,6 +186,7 @@ _WRONG = 1e-8  # a relative duality gap that ends the path
 _EVENTS = 30  # for each row, at most
 _BETWEEN = 1e-7  # of its bound: a dual of the first guess this far from its limits is free
 _START_STEPS = 400_000
+_ON_LAST = 1e-9  # of the last C: a breakpoint no further beyond it is on it, but for rounding
 _FAR = 100.0  # times the last breakpoint, where the segment without an end is checked
 _ROUNDING = "rounding hides which row comes next"
 
@@ -251,7 +252,7 @@ class _Follower:
             slope, b_slope = direction
             step = self._largest_step(slope, b_slope)
             self.segments.append(Segment(self.C, self.alpha, slope, self.b, b_slope))
-            if self.C + step >= last:
+            if self.C + step >= last * (1 + _ON_LAST):
                 return self._end_on_last(last, step == np.inf)
             self._go(step, slope, b_slope)
             if self._violation() > _WRONG:
