@@ -76,6 +76,7 @@ _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in 
 _MARGIN = 0.97  # of tol, aimed at by linear machines, which leaves a margin for rounding
 _PATIENCE = 60  # iterations in which either bound must gain a hundredth of the gap
 _MOST_FACTORISED = 2 * MOST_ROWS  # variables, beyond which rows are not even counted
+_NU_ON_MATRIX = 3000  # rows of a ν-form up to which its matrix is computed first of all
 _CHECKS = 50  # that pairs have at a small problem before Newton's method takes over
 _FEW_CHECKS = 8  # the same if Newton's method is likely to be better
 
@@ -187,8 +188,13 @@ def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
 @plan_for.register
 def _(features: KernelFeatures, problem: Any, settings: Settings) -> Plan:
     """Pairs of duals come first, but where the rows are a thin factor of the Gram matrix."""
-    newton, pairs = FactorNewton(settings.threads), Decomposition(settings.tol, checks=_CHECKS)
-    precise, variables = replace(pairs, precise=True), len(problem.row)
+    newton, variables = FactorNewton(settings.threads), len(problem.row)
+    rounds = Decomposition(settings.tol)
+    if problem.totals.any():
+        rounds = replace(rounds, most_on_matrix=_NU_ON_MATRIX)
+    pairs = replace(rounds, checks=_CHECKS)
+    # Where the duals of a ν-form are free by the thousand, it takes many checks that close a gap.
+    precise = replace(rounds, precise=True, checks=None if problem.totals.any() else _CHECKS)
     solvers: list[Any]
     if FactorNewton.suits(problem):
         # Without targets the best w may be 0: pairs soon see that, Newton's method does not.
@@ -201,9 +207,9 @@ def _(features: KernelFeatures, problem: Any, settings: Settings) -> Plan:
         # If rounding in float32 shows, it starts again from scores in float64. What that does not
         # close float64 goes on with; where all is float64 once more is enough.
         solvers = [
-            Decomposition(settings.tol),
-            Decomposition(0.1 * settings.tol, exact_start=True),
-            Decomposition(0.01 * settings.tol, precise=True),
+            rounds,
+            replace(rounds, wanted=0.1 * settings.tol, exact_start=True),
+            replace(rounds, wanted=0.01 * settings.tol, precise=True),
         ][: 2 if features.gram.tiles is features.gram.exact else 3]
     polish = _POLISH if variables <= _POLISHED_DUALS else 0
     return Plan(solvers, _SINGLE_MARGIN, polish, tied=True)
@@ -476,7 +482,8 @@ _RESERVED = 0.5  # of max_time, kept free for certificates at most
 _PROBE, _PROBE_PART = 512, 0.05  # rows on which a certificate is timed, or a part of all if more
 _SIDE_BY_SIDE = 0.5  # of the time left, for problems that are solved in threads
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
-_ENDS = (Status.OPTIMAL, Status.STATIONARY, Status.INEXACT, *_FINAL)
+_PROVED = (Status.OPTIMAL, Status.NO_MARGIN)
+_ENDS = (*_PROVED, Status.STATIONARY, Status.INEXACT, *_FINAL)
 
 
 @dataclass(frozen=True)
@@ -656,11 +663,11 @@ def solve_all(
         return [solve(problems[0], settings, budget, starts[0])]
     with progress("Fitting", len(every), unit="problem", quiet=settings.verbose) as bar:
         known = _solve_side_by_side(problems, starts, settings, budget, bar, every)
-        solved = sum(result.status is Status.OPTIMAL for result in known.values())
+        solved = sum(result.status in _PROVED for result in known.values())
         results, left = [], len(every) - solved
         for k in every:
             result = known.get(k)
-            if result is None or result.status is not Status.OPTIMAL:
+            if result is None or result.status not in _PROVED:
                 budget.begin(problems[k], left)
                 start = starts[k] if result is None else result.point
                 result = solve(problems[k], settings, budget, start)
@@ -703,7 +710,7 @@ def _solve_side_by_side(
             status = _decide_status(run.status, certificate, settings.tol)
         name = SOLVERS[Decomposition]
         found[k] = Result(point, certificate, status, checks, run.seconds, name)
-        if status is Status.OPTIMAL:
+        if status in _PROVED:
             bar.advance()
 
     seconds = None if budget.left is None else _SIDE_BY_SIDE * budget.left
@@ -821,6 +828,8 @@ def _rank(certificate: Certificate) -> tuple[bool, float, float]:
 def _decide_status(status: Status, certificate: Certificate, tol: float) -> Status:
     if status is Status.INTERRUPTED:
         return status
+    if certificate.terms:
+        return Status.NO_MARGIN
     if certificate.holds(tol):
         return Status.OPTIMAL
     ended = status in (Status.OPTIMAL, Status.STALLED)

@@ -5,6 +5,7 @@ import pickle
 import time
 import warnings
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -396,11 +397,41 @@ def test_no_nu_is_feasible_with_extreme_class_weights() -> None:
         mm.NuSVC(nu=1e-5, class_weight={0: 1000, 1: 0.0001}).fit(X, y)
 
 
-def test_a_margin_of_nothing_is_said() -> None:
-    X, y, _ = rows(30)
-    with pytest.warns(ConvergenceWarning, match="the margin is 0 and scores say nothing"):
-        model = mm.NuSVC(nu=0.05, kernel="linear").fit(np.r_[X, X], np.r_[y, 1 - y])
+def overlapping(n: int, apart: float) -> tuple[Any, Any]:
+    y = np.arange(n) % 2
+    return np.random.default_rng(0).normal(size=(n, 2)) + apart * y[:, np.newaxis], y
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+def test_reduced_hulls_that_meet_are_soon_certified(kernel: str, tmp_path: Path) -> None:
+    X, y = overlapping(400, 0.5)
+    with pytest.warns(ConvergenceWarning, match=r"convex hulls.*meet.*nu=0\.2.*Raise nu"):
+        model = mm.NuSVC(nu=0.2, kernel=kernel).fit(X, y)
+    found = model.certificate_
+    assert model.status_ is Status.NO_MARGIN
+    assert model.n_iter_[0] <= 15  # it was hundreds, with two solvers, where terms almost cancel
+    assert -1e-11 * found.terms <= found.dual <= 0 < found.primal < 1e-6 * found.terms
+    assert "w = 0 is as good" in str(found)
+    assert not found.holds(1e-4)  # the relative gap stays what it says
     assert np.isfinite(model.decision_function(X)).all()
+    mm.save(model, tmp_path / "model")
+    assert mm.load(tmp_path / "model").certificate_ == found
+    with pytest.warns(ConvergenceWarning, match="contains the origin"):
+        one = mm.OneClassSVM(nu=0.2, kernel="linear").fit(X - X.mean(axis=0))
+    assert one.status_ is Status.NO_MARGIN
+
+
+def test_what_is_far_from_the_origin_or_thin_has_a_margin() -> None:
+    X, y = overlapping(60, 8.0)
+    for shift in (0.0, 1e3, 1e5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of rounding, at the last shift
+            model = mm.NuSVC(nu=0.2, kernel="linear").fit(X + shift, y)
+        assert model.status_ is not Status.NO_MARGIN
+        assert model.certificate_.relative_gap < 1e-4
+        assert_array_equal(model.predict(X + shift), y)
+    thin = np.c_[1e-4 * (2 * y - 1), X[:, 1]]
+    assert mm.NuSVC(nu=0.02, kernel="linear").fit(thin, y).certificate_.holds(1e-4)
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.3, 0.8])

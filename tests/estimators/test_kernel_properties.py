@@ -143,12 +143,14 @@ NU_FORMS = ("NuSVC", "NuSVR", "OneClassSVM")
 def test_rows_of_fair_scale_are_always_solved(case: Any) -> None:
     """Touching, conflicting or collinear rows are no excuse: without bad scales, tol is reached.
 
-    But if the best w of a ν-form is 0, its objective is rounding, and no part of it is proved; and
-    where rows are far apart beside the width of the kernel, its rounding may hide a gap of 1e-8.
+    But if the best w of a ν-form is next to 0, so is its objective beside the terms that cancel in
+    it, and no part of it is proved; and where rows are far apart beside the width of the kernel,
+    its rounding may hide a gap of 1e-8.
     """
     status = check_promise(*case)
     unproved = case[0] in NU_FORMS or case[3] < 1e-4
-    assert status is Status.OPTIMAL or (status is Status.ROUNDING and unproved)
+    without = case[0] in ("NuSVC", "OneClassSVM") and status is Status.NO_MARGIN
+    assert status is Status.OPTIMAL or without or (status is Status.ROUNDING and unproved)
 
 
 # What 30,000 examples found: distances that drown in the size of one column, claims of 0.
@@ -300,7 +302,7 @@ def fitted(name: str, X: Any, y: Any, target: Any, **options: Any) -> Any:
         model.fit(X, y if name in CLASSIFIERS else target, sample_weight=weight)
     proof = model.certificate_
     # Where the best w is 0, the objective is but rounding, and nothing relative to it is proved.
-    assert proof.holds(1e-8) or (abs(proof.primal) < 1e-12 and not proof.rounding < 1)
+    assert proof.holds(1e-8) or -proof.dual <= 1e-11 * proof.terms
     return model
 
 

@@ -28,7 +28,8 @@ class Certificate:
         that there was no time for some scores, both are bounds instead: the objective is no higher
         than primal, and the dual objective no lower than dual.
     gap, relative_gap : float
-        primal − dual, and that divided by the larger of |primal| and |dual|.
+        primal − dual, and that divided by the larger of |primal| and |dual|. Where the optimum is
+        0 this ratio says nothing, and may be of any size: see ``terms``.
     infeasibility : float
         How much the duals had to be changed to be feasible, relative to their sum.
     drift : float
@@ -50,6 +51,11 @@ class Certificate:
     intercepts : tuple of float
         The best intercept of each group of dual variables: one if the intercept is free, two in
         the ν-forms of SVC and SVR, none without a free intercept.
+    terms : float
+        The size of the terms that cancel in the dual objective, ½(Σ|β|‖φ‖)², if it is no more than
+        1e-11 of that; else 0. The optimum is then 0 as far as float64 can tell, between ``dual``
+        and 0, which w = 0 attains: the classes meet, or there is nothing between rows and origin.
+        Both bounds allow for rounding already.
     parts : tuple of Certificate
         With several classes: one for each binary problem; the sums are those of all.
     """
@@ -65,6 +71,7 @@ class Certificate:
     caveat: str = ""
     intercepts: tuple[float, ...] = ()
     rounding: float = 0.0
+    terms: float = 0.0
     parts: tuple["Certificate", ...] = ()
 
     @property
@@ -116,9 +123,12 @@ class Certificate:
 
     def resolved(self) -> Self:
         """Return this, or the same without a bound if rounding leaves nothing of it."""
-        if self.rounding < _RESOLVED or not np.isfinite(self.dual):
+        if self.rounding < _RESOLVED or not np.isfinite(self.dual) or self.terms:
             return self
-        lost = "rounding in float64 may change it by more than half: scale the columns or lower C"
+        lost = (
+            "rounding in float64 may change it by more than half: scale the columns, or lower C "
+            "(or raise nu)"
+        )
         return replace(
             self, dual=-np.inf, distance_bound=np.inf, rounding=np.inf, caveat=self.caveat or lost
         )
@@ -126,6 +136,12 @@ class Certificate:
     def __str__(self) -> str:
         if not np.isfinite(self.dual):
             return f"The objective {self.primal:.8g} is not certified: {self.caveat or 'no bound'}."
+        if self.terms:
+            return (
+                f"The best possible objective is between {self.dual:.2g} and 0, which is nothing "
+                f"beside the terms that cancel in it, of size {self.terms:.2g}: w = 0 is as good "
+                "as any other weights."
+            )
         apart = self.proved_gap
         relative = apart / self.size if self.size > 0 else 0.0
         sentence = (
@@ -167,6 +183,7 @@ def together(parts: list[Certificate]) -> Certificate:
         intercept_cost=sum(part.intercept_cost for part in parts),
         rounding=errors / (max(abs(primal), abs(dual)) or 1.0) if errors else 0.0,
         caveat=next((part.caveat for part in parts if part.caveat), ""),
+        terms=sum(part.terms for part in parts) if all(part.terms for part in parts) else 0.0,
         parts=tuple(parts),
     )
 
@@ -205,6 +222,8 @@ def _lines(found: Certificate) -> Iterator[tuple[str, str, str]]:
         )
     if found.rounding > 0:
         yield "rounding", f"{found.rounding:.3g}", "the most that rounding can change, relative"
+    if found.terms > 0:
+        yield "terms", f"{found.terms:.3g}", "the size of what cancels in the dual: it is 0"
     if found.parts:
         worst = max(part.relative_gap for part in found.parts)
         yield "problems", f"{len(found.parts)}", "solved side by side; the sums are above"

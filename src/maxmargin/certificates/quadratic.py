@@ -24,8 +24,10 @@ from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.kernels.tiles import RUN, RUN_64, TILE_COLUMNS, dot
 from maxmargin.loops.records import Loss
 from maxmargin.problems.duality import (
+    NOTHING,
     best_intercept,
     imbalances,
+    size_of_terms,
     within_groups,
 )
 from maxmargin.problems.features import KernelFeatures, LinearFeatures, drawn_rows
@@ -715,7 +717,9 @@ def with_kernel_caveats(
             return dataclasses.replace(certificate, caveat=caveat)
     except clock.OutOfTimeError:
         refuted = f"there was no time to see whether {kernel!r} is positive semidefinite"
-    return dataclasses.replace(certificate, dual=-np.inf, distance_bound=np.inf, caveat=refuted)
+    return dataclasses.replace(
+        certificate, dual=-np.inf, distance_bound=np.inf, caveat=refuted, terms=0.0
+    )
 
 
 def _is_gram(kernel: Kernel, rows: PreparedRows, given: npt.DTypeLike) -> bool:
@@ -782,18 +786,25 @@ def certify_many(
     for each, evaluated, infeasibility in zip(claims, evaluations, changes, strict=True):
         problem = each.problem
         off = imbalances(problem.loss, each.beta, problem.groups, problem.totals)
-        certificate = certified(evaluated, infeasibility, off, keep_intercept=keep_intercept)
+        certificate = certified(
+            evaluated, infeasibility, off, keep_intercept=keep_intercept, lengths=problem.lengths()
+        )
         found.append((certificate, evaluated))
     return found
 
 
 def certified(
-    evaluated: Evaluation, infeasibility: float, off: Floats, *, keep_intercept: bool
+    evaluated: Any,
+    infeasibility: float,
+    off: Floats,
+    *,
+    keep_intercept: bool,
+    lengths: Floats | None = None,
 ) -> Certificate:
     """Return the certificate of weights and duals with penalty ½‖w‖².
 
     ``infeasibility`` is what was changed of the duals, and by ``off`` the sums of groups may still
-    not be what they should be.
+    not be what they should be. ``lengths`` of rows are given where the optimum may be 0.
     """
     norm2 = evaluated.norm2
     length = np.sqrt(max(float(norm2.value), 0.0))
@@ -803,8 +814,12 @@ def certified(
         evaluated.apart(1.0, 1.0) / (length if length > 0 else 1.0),
         evaluated.imbalance_cost(off),
     )
-    certificate = conclude(evaluated, norm2, dual, keep_intercept=keep_intercept)
-    return evaluated.with_caveats(certificate)
+    terms = 0.0
+    if lengths is not None:
+        terms = size_of_terms(np.abs(evaluated.implied.coefficients), lengths)
+    certificate = conclude(evaluated, norm2, dual, keep_intercept=keep_intercept, terms=terms)
+    found: Certificate = evaluated.with_caveats(certificate)
+    return found
 
 
 def _with_loss(problem: Problem[Any], scores: Bounded, b: Any, keep_intercept: bool) -> Flags:
@@ -821,7 +836,7 @@ def _with_loss(problem: Problem[Any], scores: Bounded, b: Any, keep_intercept: b
 
 
 def conclude(
-    evaluated: Evaluation, norm2: Bounded, dual: Dual, *, keep_intercept: bool
+    evaluated: Evaluation, norm2: Bounded, dual: Dual, *, keep_intercept: bool, terms: float = 0.0
 ) -> Certificate:
     """Return the certificate.
 
@@ -833,6 +848,8 @@ def conclude(
         What its duals prove.
     keep_intercept : bool
         Take the primal at the point's own intercepts, rather than at the best ones.
+    terms : float
+        The size of the terms that may cancel in the dual objective.
     """
     stored, best = evaluated.b, evaluated.b
     if len(best):  # what the intercepts will be once a model has stored them
@@ -845,6 +862,10 @@ def conclude(
     if not np.array_equal(own, best):
         least, _ = _objective(evaluated, norm2, best, near)
     proved = min(value.value + value.error, least.value + least.error) - (bound.value - bound.error)
+    terms = terms if bound.error - bound.value <= NOTHING * terms else 0.0
+    if terms:  # of both bounds nothing but rounding may be left, so that it is part of them
+        value = Bounded(float(value.value + value.error), 2 * value.error)
+        bound = Bounded(float(bound.value - bound.error), 2 * bound.error)
     return Certificate(
         value.value,
         bound.value,
@@ -856,6 +877,7 @@ def conclude(
         intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
         intercepts=tuple(stored.tolist()),
         rounding=relative_rounding(value, bound),
+        terms=terms,
     ).resolved()
 
 

@@ -21,11 +21,10 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.reductions import Subproblem, binary_subproblems
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
+from maxmargin.problems.duality import NOTHING, size_of_terms
 from maxmargin.problems.features import Features
 from maxmargin.problems.problem import Intercept, MulticlassProblem, Point, Problem
 from maxmargin.solve import Result
-
-_NOTHING = 1e-10  # a margin below this part of the sums it comes from is rounding
 
 
 @dataclass(frozen=True)
@@ -196,8 +195,9 @@ class NuSVCForm:
         """Return the solution divided by its margin ρ; by nothing if that is 0."""
         above, below = result.certificate.intercepts
         b, rho = 0.5 * (above + below), 0.5 * (below - above)
-        longest = float(problem.features.squared_norms().max())
-        margin = rho > _NOTHING * float(np.abs(result.point.beta).sum()) * longest
+        size = np.abs(result.point.beta)
+        least = 2 * NOTHING * size_of_terms(size, problem.lengths())  # as ‖w‖² ≤ ν n ρ
+        margin = rho * float(size.sum()) > least and not result.certificate.terms
         scale = rho if margin else 1.0
         return SolvedPlane(
             result.point.w / scale, b / scale, result.point.beta, rho if margin else 0.0

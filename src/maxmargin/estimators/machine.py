@@ -167,7 +167,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         self.certificate_ = together([result.certificate for result in results])
         statuses = [each.status for each in results if each.status is not Status.OPTIMAL]
         # What stopped the fit early says more than that a kernel is indefinite.
-        statuses.sort(key=lambda status: status is Status.STATIONARY)
+        statuses.sort(key=lambda status: status in (Status.STATIONARY, Status.NO_MARGIN))
         self.status_ = statuses[0] if statuses else Status.OPTIMAL
         self.n_iter_ = self._iterations([result.iterations for result in results])
         self.solver_ = ", ".join(dict.fromkeys(result.solver for result in results))
@@ -179,7 +179,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         self.stop_reason_ = f"After {times} ({self.solver_}): {self.status_.value}.{doubt}"
         if self.status_ in _UNPROVED:
             self.stop_reason_ += f" {self.certificate_.caveat}."
-        elif self.status_ is not Status.OPTIMAL:
+        elif self.status_ not in (Status.OPTIMAL, Status.NO_MARGIN):
             self.stop_reason_ += gap_left(self.certificate_, self.tol)
             if self.status_ in _BADLY_SCALED:
                 self.stop_reason_ += self._ill_scaled(data)

@@ -106,6 +106,7 @@ intercept_cost: number inf nan
 caveat: word
 intercepts: tuple of number
 rounding: number >=0 inf nan
+terms?: number >=0
 parts: tuple of Certificate
 """
 _EPOCHS = """

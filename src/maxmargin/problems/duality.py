@@ -13,6 +13,7 @@ BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as th
 _LITTLE = 1e-9  # of the duals: sums that are off by no more are mended by free duals alone
 _MOST_OF_ROOM = 0.5  # of the room that those have, at most
 SNAPPED = 1e-12  # of its bound, and of the largest: rounding may keep a dual from a limit by that
+NOTHING = 1e-11  # of terms that cancel: rounding leaves less than four digits of what is below
 
 
 def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -> float:
@@ -117,6 +118,11 @@ def snapped(x: Floats, low: Any, high: Any, part: float = SNAPPED) -> Floats:
     size, bound = np.abs(x), np.where(x > 0, high, low)
     near = part * np.minimum(np.abs(bound), size.max(initial=0.0))
     return np.where(size <= near, 0.0, np.where(size >= (1 - part) * np.abs(bound), bound, x))
+
+
+def size_of_terms(sizes: Floats, lengths: Floats) -> float:
+    """Return ½(Σ|β|‖φ‖)², what ½‖Σβφ‖² would be if nothing cancelled."""
+    return 0.5 * float(sizes @ lengths) ** 2
 
 
 def imbalances(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> Floats:

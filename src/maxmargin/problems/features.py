@@ -277,6 +277,15 @@ class KernelFeatures:
         """Return K(x, x) of each row."""
         return self.gram.diagonal[self.rows]
 
+    def lengths(self, centred: bool) -> Floats:
+        """Return ‖φ(x)‖ of each row, or its distance from the shortest row."""
+        squares = self.squared_norms()
+        if centred:
+            least = int(squares.argmin())
+            products = self.gram.block(self.rows, self.rows[least : least + 1])[:, 0]
+            squares = squares + squares[least] - 2 * products
+        return np.sqrt(np.maximum(squares, 0.0))
+
     def take(self, rows: Ints) -> "KernelFeatures":
         """Return some of the rows."""
         return KernelFeatures(self.gram, self.rows[rows])

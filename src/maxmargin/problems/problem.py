@@ -30,8 +30,12 @@ class Status(Enum):
     MAX_ITER = "stopped at max_iter before the gap closed; raise max_iter or loosen tol"
     STALLED = "the gap stopped shrinking before it reached tol; scale the columns or loosen tol"
     ROUNDING = (
-        "rounding in float64 keeps a gap of tol from being proved; scale the columns, lower C or "
-        "loosen tol"
+        "rounding in float64 keeps a gap of tol from being proved; scale the columns, lower C (or "
+        "raise nu) or loosen tol"
+    )
+    NO_MARGIN = (
+        "the optimum is 0 as far as float64 can tell: w = 0 is as good as any other weights, so "
+        "that scores carry no information"
     )
     STATIONARY = "stationary, not certified: an indefinite kernel has no dual bound"
     INEXACT = "nothing more was found to gain, but how far the best possible is remains unknown"
@@ -245,6 +249,16 @@ class Problem(Generic[AnyFeatures]):
         signs = np.where(loss.high > 0, 1.0, -1.0)
         plain = self.l1_ratio == 0 and not loss.quadratic.any()
         return bool(plain and one_sided and np.array_equal(signs, loss.target))
+
+    def lengths(self) -> Floats | None:
+        """Return the lengths of rows that Σβφ adds up; None if its optimum cannot be 0 at β ≠ 0.
+
+        Where Σβ = 0 no point is special, so that rows are measured from one of them.
+        """
+        if self.loss.target.any() or not self.totals.any():
+            return None
+        features: Any = self.features
+        return np.asarray(features.lengths(not self.totals.sum()))
 
     def scaled(self, ratio: float) -> Self:
         """Return the problem with C times ``ratio``."""

@@ -30,7 +30,7 @@ from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.prepared import FloatArray
 from maxmargin.loops.records import Loss, Path, Variables
 from maxmargin.problems import losses
-from maxmargin.problems.duality import feasible_start, snapped
+from maxmargin.problems.duality import NOTHING, feasible_start, size_of_terms, snapped
 from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.problems.row_cache import RowCache
@@ -101,15 +101,15 @@ def magnitude(v: Variables, squared_norms: Floats) -> float:
     return largest + float(lengths.max(initial=0.0)) * float(np.abs(coefficients) @ lengths)
 
 
-def is_nothing(v: Variables, gap: float, dual: float, squared_norms: Floats) -> bool:
-    """Return whether both bounds are 0 but for rounding.
+def is_nothing(v: Variables, dual: float, lengths: Floats | None) -> bool:
+    """Return whether the optimum, which is between the dual value and 0, is 0 but for rounding.
 
-    Only without targets can the best w be 0 and cost nothing.
+    So little is left of the terms of the dual that no digit of the optimum could be proved. Rows
+    have ``lengths`` only where the best w may be 0 and cost nothing.
     """
-    if v.target.any():
+    if lengths is None:
         return False
-    size = float(np.abs(v.x).sum()) * magnitude(v, squared_norms)
-    return max(gap, abs(dual)) <= 4 * float(np.finfo(np.float64).eps) * size
+    return -dual <= NOTHING * size_of_terms(np.abs(sum_by_row(v)), lengths)
 
 
 def free_rows(v: Variables) -> Flags:
@@ -453,7 +453,7 @@ class _State:
         )  # fmt: skip
         self.own = values.diagonal[variables.at] + variables.shift
         self.sums_are_cheap = method.precise or len(variables.f) <= method.polished
-        self.without_targets = not variables.target.any()
+        self.lengths: Floats | None = None  # of rows, where the optimum may be 0
         self.rounds = self.checks = self.since_check = 0
         self.last_round = 1 << 62
         self.dual, self.goal, self.violation = 0.0, 0.0, np.inf
@@ -467,7 +467,7 @@ class _State:
         self.gap = self.gap_before = self.relative_gap = np.inf
         self.stepped_at = self.summed_at = self.rounds
         self.unstable, self.work_done = np.inf, 0.0
-        self.stalled = self.closed = False
+        self.stalled = self.closed = self.nothing = False
         self._activate(np.arange(len(variables.f)))
 
     def _activate(self, rows: Ints) -> None:
@@ -691,7 +691,8 @@ class _State:
         if method.precise and self.summed_at < self.rounds and closed:
             self._sum_up()  # many changes, each rounded, may make a gap look closed
             gap = self._measure()
-        if self.without_targets and is_nothing(self.all, gap, self.dual, self.values.diagonal):
+        self.nothing = is_nothing(self.all, self.dual, self.lengths)
+        if self.nothing:
             gap = self.dual = 0.0
         self.gap, self.gap_before, self.since_check, self.closed = gap, self.gap, 0, False
         relative = self.relative_gap = gap / max(abs(self.dual), 1e-300)
@@ -900,7 +901,7 @@ class Decomposition:
             if self.checks is not None and state.checks > self.checks:
                 return
             if state.relative_gap <= self.wanted:
-                if state.polish():
+                if state.nothing or state.polish():
                     break
                 yield fit.best()
             if state.stalled and (state.relative_gap <= self.wanted or not state.steps_on()):
@@ -940,6 +941,7 @@ class _Fit:
         exact = method.exact_start or (shows and not rough)
         scores = values.dot(coefficients, np.arange(len(features)), exact)
         self.state = _State(method, self.tube.variables(beta, scores), stated.totals, values)
+        self.state.lengths = problem.lengths()
         self._best = self._iterate(np.inf, -np.inf)
 
     def _iterate(self, primal: float, dual: float) -> Iterate:

@@ -94,7 +94,7 @@ class FactorNewton:
     def iterates(self, problem: KernelProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each Newton step, at the weights that its duals imply."""
         factor, tube = _Factor.of(problem), SplitTube.of(problem)
-        Z, squares = factor.Z[problem.row], np.einsum("ij,ij->i", factor.Z, factor.Z)
+        Z, lengths = factor.Z[problem.row], problem.lengths()
         best, least = None, np.inf  # the gap is a sum of terms ≥ 0, so that no rounding hides it
         steps = self._of_groups if problem.totals.any() else self._of_one
         first = [] if start.beta is None else [(start.beta, False)]
@@ -103,7 +103,7 @@ class FactorNewton:
                 coefficients = problem.by_row(beta)
                 variables = tube.variables(beta, factor.scores(coefficients))
                 gap, dual, b, _ = measure(variables, len(problem.totals))
-                if is_nothing(variables, gap, dual, squares):
+                if is_nothing(variables, dual, lengths):
                     gap, dual, converged = 0.0, 0.0, True
                 if best is None or gap < least:
                     least, best = gap, Iterate(dual + gap, dual, coefficients, b, beta)

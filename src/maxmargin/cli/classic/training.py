@@ -27,6 +27,7 @@ from maxmargin.solve import Budget, solve_all
 _GAP = 1e-3
 _LEAST_GAP = 1e-9  # asked for: less is hardly ever proved in float64
 _GOOD_GAP = 0.1  # times the tolerance: as good as models of LIBSVM and LIBLINEAR usually are
+_ENDED = (Status.OPTIMAL, Status.NO_MARGIN, Status.STATIONARY, Status.INEXACT)
 _SEED = 0
 LAPLACE = (
     "Prob. model for test data: target value = predicted value + z,\n"
@@ -123,7 +124,7 @@ class _Training:
             self._describe(model, rows)
         self._save(model, rows)
         # Indefinite kernels have no gap; and what is as good as a model of the original is good.
-        done = model.status_ in (Status.OPTIMAL, Status.STATIONARY, Status.INEXACT)
+        done = model.status_ in _ENDED
         done |= model.certificate_.relative_gap <= _GOOD_GAP * self.stopping_tolerance
         return Exit.DONE if done else Exit.NOT_CONVERGED
 

@@ -76,7 +76,9 @@ class NuSVC(KernelClassifier):
     classes_, class_weight_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_ :
         As in SVC; duals and intercepts after division by ρ.
     certificate_ : Certificate
-        Bounds on the optimum before that division.
+        Bounds on the optimum before that division. Where the convex hulls of two classes meet, even
+        reduced as ``nu`` asks, the optimum is 0, ``status_`` is NO_MARGIN, nothing is divided, and
+        predictions carry no information: raise ``nu``, or take another kernel.
     status_, stop_reason_, solver_, n_iter_, fit_status_, kernel_, trace_, shape_fit_ :
         As in SVC; so is ``calibration_``.
     alpha_, slack_, support_kind_, margin_ : ndarray
@@ -181,6 +183,6 @@ class NuSVC(KernelClassifier):
         if any(result.status is Status.MAX_TIME for result in stored):
             return stored, ""
         return stored, (
-            f" nu={self.nu!r} is so small that the classes meet even when they are shrunk as it "
-            "asks: the margin is 0 and scores say nothing. Raise nu, or take another kernel."
+            f" The convex hulls of the classes meet, even reduced as nu={self.nu!r} asks: the "
+            "margin is 0 and predictions say nothing. Raise nu, or take another kernel."
         )

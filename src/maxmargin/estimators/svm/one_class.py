@@ -12,6 +12,7 @@ from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import OneClassForm, SolvedPlane, Training
 from maxmargin.estimators.svm.base import KernelMachine
 from maxmargin.problems.losses import ON_EDGE
+from maxmargin.problems.problem import Status
 from maxmargin.solve import Callback, Result, recertified
 from maxmargin.validation.data import regression_weights
 from maxmargin.validation.parameters import check_number
@@ -185,6 +186,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return used
 
     def _as_stored(self, problems: list[Any], results: list[Result]) -> tuple[list[Result], str]:
+        if results[0].status is Status.NO_MARGIN:
+            return results, (
+                f" The convex hull of the rows, reduced as nu={self.nu!r} asks, contains the "
+                'origin of the kernel\'s space. Raise nu, or take another kernel, such as "rbf".'
+            )
         lift = self._lift()
         if not lift > 0 or self.shape_fit_[0] > _SMALL:
             return results, ""
