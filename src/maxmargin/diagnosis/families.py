@@ -30,12 +30,13 @@ from maxmargin.diagnosis.learners import (
     learn_all,
     score_fresh,
 )
-from maxmargin.diagnosis.significance import Metric
+from maxmargin.diagnosis.significance import LearningCurve, Metric, has_levelled
 
 N_FOLDS = 5
+_BEYOND_NOISE = 2.33  # standard deviations: by chance one time in a hundred
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scored:
     """A family of rules after cross-validation."""
 
@@ -43,7 +44,9 @@ class Scored:
     best: Candidate  # the setting with the best score over all inner folds
     scores: Floats  # of each class (columns) for rows not fitted to: out of fold, or fresh
     metric: Metric  # by which families are compared
-    table: dict[Candidate, float]  # the score of each setting on inner folds, summed over folds
+    table: dict[Candidate, float]  # the mistakes of each setting, as the metric counts inner folds
+    learn: FoldLearner
+    chosen: tuple[Candidate, ...]  # the setting of each fold; all alike if there are fresh rows
 
     @property
     def right(self) -> Flags:
@@ -97,38 +100,87 @@ def cross_validate(
     With ``ring``, each outer fold has two inner ones; otherwise all others. If there are fresh
     rows, all folds choose the setting together, and the fresh rows score it.
     """
-    inner = inner_scores(learn, settings, sample, ring)
+    inner = inner_mistakes(learn, settings, sample, ring)
     if inner is None:
         return None
-    table = dict(zip(settings, inner.sum(axis=0).tolist(), strict=True))
-    best = max(settings, key=lambda setting: table[setting])
-    scores = np.empty((len(sample.compared.y), sample.n_classes))
+    weight, total = sample.metric.weight, inner.sum(axis=0)
+    table = dict(zip(settings, _rounded(total @ weight).tolist(), strict=True))
+    best = _best_setting(settings, total, weight)
+    chosen = tuple(_best_setting(settings, own, weight) for own in inner)
     if sample.y_fresh is not None:
-        found = learn_all(score_fresh, sample, [Lesson([best], ())])
-        if found is None:
-            return None
-        scores[:] = found[0][0]
-        return Scored(name, best, scores, sample.compared, table)
-    chosen = inner.argmax(axis=1)
-    order = np.argsort(chosen, kind="stable").tolist()  # folds of one setting share its matrix
-    found = learn_all(learn, sample, [Lesson([settings[chosen[k]]], (k,)) for k in order])
+        chosen = (best,) * len(inner)
+    scores = _score_held_out(learn, chosen, sample)
+    if scores is None:
+        return None
+    return Scored(name, best, scores, sample.compared, table, learn, chosen)
+
+
+def _score_held_out(
+    learn: FoldLearner, chosen: Sequence[Candidate], sample: Sample, share: float = 1.0
+) -> Floats | None:
+    """Return scores of each held-out row, by fits to a share of the others; None if out of time."""
+    if sample.y_fresh is not None:
+        fresh = learn_all(score_fresh, sample, [Lesson([chosen[0]], (), share)])
+        return None if fresh is None else fresh[0][0]
+    # Folds of one setting share its matrix.
+    order = sorted(range(len(chosen)), key=lambda k: (chosen[k].scaled, repr(chosen[k].settings)))
+    found = learn_all(learn, sample, [Lesson([chosen[k]], (k,), share) for k in order])
     if found is None:
         return None
+    scores = np.empty((len(sample.y), sample.n_classes))
     for k, (own,) in zip(order, found, strict=True):
         scores[sample.folds == k] = own
-    return Scored(name, best, scores, sample.compared, table)
+    return scores
 
 
-def inner_scores(
+def draw_curve(found: Scored, sample: Sample) -> LearningCurve | None:
+    """Fit a family to a quarter and to half of the rows as well; None if the time ran out."""
+    wrong = []
+    with threadpool_limits(1):
+        for share in (0.25, 0.5):
+            scores = _score_held_out(found.learn, found.chosen, sample, share)
+            if scores is None:
+                return None
+            wrong.append(scores.argmax(axis=1) != found.metric.y)
+    wrong.append(~found.right)
+    fitted = len(sample.y) * (1.0 if sample.y_fresh is not None else 1 - 1 / N_FOLDS)
+    rows = tuple(round(share * fitted) for share in (0.25, 0.5, 1.0))
+    errors = tuple(1 - found.metric.score(~some) for some in wrong)
+    quarter, half, whole = wrong
+    level = has_levelled(quarter, half, whole, found.metric)
+    return LearningCurve(found.name, rows, errors, level)
+
+
+def _best_setting(settings: Sequence[Candidate], mistakes: Floats, weight: Floats) -> Candidate:
+    """Return the setting with the fewest mistakes (in each class, a column), as weighed.
+
+    Where columns are uneven, only a lead beyond noise is a reason not to scale them.
+    """
+    lost = _rounded(mistakes @ weight)
+    forms = [[s for s, one in enumerate(settings) if one.scaled is form] for form in (True, False)]
+    leaders = [min(form, key=lambda s: lost[s]) for form in forms if form]
+    if len(leaders) == 1:
+        return settings[leaders[0]]
+    scaled, plain = leaders
+    spread = np.sqrt(weight**2 @ (mistakes[scaled] + mistakes[plain] + 1))
+    return settings[plain if lost[scaled] - lost[plain] > _BEYOND_NOISE * spread else scaled]
+
+
+def _rounded(lost: Floats) -> Floats:
+    """Return what is equal as equal, whatever the order of the sums."""
+    return np.asarray(np.round(lost, 12))
+
+
+def inner_mistakes(
     learn: FoldLearner, settings: Sequence[Candidate], sample: Sample, ring: bool
 ) -> Floats | None:
-    """Return the score of each setting on its inner folds, for each outer fold (a row each).
+    """Count mistakes on inner folds: for each outer fold, setting and class.
 
     None if the time ran out; zeros if there is nothing to choose.
     """
-    folds, metric = sample.folds, sample.metric
+    folds = sample.folds
     n_folds = int(folds.max()) + 1
-    inner = np.zeros((n_folds, len(settings)))
+    inner = np.zeros((n_folds, len(settings), sample.n_classes))
     if len(settings) == 1:
         return inner
     pairs = list(combinations(range(n_folds), 2))
@@ -144,10 +196,10 @@ def inner_scores(
     for (group, (j, k)), found in zip(todo, every, strict=True):
         test = np.flatnonzero((folds == j) | (folds == k))
         for s, scores in zip(group, found, strict=True):
-            gained = metric.gained(scores, test)
-            inner[k, s] += gained[folds[test] == j].sum()
-            inner[j, s] += gained[folds[test] == k].sum()
-    return np.round(inner, 12)  # equal scores stay equal, whatever the order of the sums
+            lost = sample.metric.lost(scores, test)
+            inner[k, s] += lost[folds[test] == j].sum(axis=0)
+            inner[j, s] += lost[folds[test] == k].sum(axis=0)
+    return inner
 
 
 # ------------------------------------------------------------------- the families
@@ -218,10 +270,11 @@ def refine_kernel(sample: Sample, found: Scored) -> Candidate:
         if (c, g) != (1.0, 1.0)
     ]
     with threadpool_limits(1):
-        inner = inner_scores(fit_kernels, settings, sample, len(sample.y) > _SMALL)
-    if inner is None or inner.sum(axis=0).max() <= found.table[best] + 1e-9:
+        inner = inner_mistakes(fit_kernels, settings, sample, len(sample.y) > _SMALL)
+    if inner is None:
         return best
-    return settings[int(inner.sum(axis=0).argmax())]
+    lost = _rounded(inner.sum(axis=0) @ sample.metric.weight)
+    return settings[int(lost.argmin())] if lost.min() < found.table[best] - 1e-9 else best
 
 
 def score_networks(sample: Sample) -> Scored | None:
@@ -260,12 +313,6 @@ def score_neighbours(sample: Sample) -> Scored | None:
         if k <= len(sample.y) // 2
     ]
     return _score("k-NN", fit_neighbours, settings, sample)
-
-
-def score_nearest(sample: Sample, scaled: bool) -> Scored | None:
-    """Cross-validate the single nearest neighbour, whose error brackets the least possible."""
-    settings = [_candidate(sample, "k-NN", scaled, n_neighbors=1)]
-    return _score("1-NN", fit_neighbours, settings, sample)
 
 
 def score_naive_bayes(sample: Sample) -> Scored | None:

@@ -1,5 +1,6 @@
 """What is diagnosed: checked rows and labels, samples of them, equal rows, facts about columns."""
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ _LARGEST = 1e140  # products of two such numbers, and sums of them, are still fi
 _BLOCK = 1 << 22  # numbers hashed at a time
 _WIDE = 0.1  # share of nonzeros below which sparse rows stay sparse
 _DENSE_SIZE = 40_000_000  # numbers that may be written out
+_MOST_COMBINATIONS = 1024
 
 
 @dataclass
@@ -245,6 +247,15 @@ class Sample:
             return self.metric
         return type(self.metric).of(self.metric.name, self.y_fresh, self.n_classes)
 
+    @cached_property
+    def turn(self) -> Floats:
+        """When a row's turn comes, from 0 to 1, as rows are added in a random order by class."""
+        turn, rng = np.empty(len(self.y)), np.random.default_rng(self.seed)
+        for k in np.unique(self.y):
+            members = np.flatnonzero(self.y == k)
+            turn[members] = (rng.permutation(len(members)) + 0.5) / len(members)
+        return turn
+
     @property
     def strata(self) -> Ints:
         """Which of the rows that families are compared by were scored by the same fit."""
@@ -328,6 +339,25 @@ def equal_rows(X: Any) -> Ints:
     bits = np.ascontiguousarray(hashes).view("V16").ravel()
     _, first, group = np.unique(bits, return_index=True, return_inverse=True)
     return np.asarray(np.unique(first[group], return_inverse=True)[1], dtype=np.int64)
+
+
+def is_truth_table(X: Any, group: Ints) -> bool:
+    """Return whether the rows are all combinations of the values of their columns.
+
+    ``group`` numbers equal rows alike. Of such rows none is left to predict.
+
+    Examples
+    --------
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> is_truth_table(X, np.arange(4)), is_truth_table(X[:3], np.arange(3))
+    (True, False)
+    """
+    different = X[np.unique(group, return_index=True)[1]]
+    if len(different) > _MOST_COMBINATIONS or X.shape[1] > _MOST_COMBINATIONS:
+        return False
+    dense = different.toarray() if sp.issparse(different) else different
+    levels = [len(np.unique(column)) for column in dense.T]
+    return math.prod(levels) == len(different) and sum(count > 1 for count in levels) > 1
 
 
 def _scrambled(values: Any) -> Any:

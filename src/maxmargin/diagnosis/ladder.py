@@ -5,7 +5,7 @@ Verdict and advice rest on the same comparisons.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from maxmargin.diagnosis.inputs import (
     draw_rows,
     find_groups,
     is_regression,
+    is_truth_table,
     is_wide,
     measure_columns,
 )
@@ -44,9 +45,9 @@ from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
 from maxmargin.diagnosis.significance import (
     SIGNAL,
     Comparison,
+    LearningCurve,
     Metric,
     RankTest,
-    bayes_bracket,
     chance_separable,
     compare,
     hopeless,
@@ -57,7 +58,9 @@ from maxmargin.inspection.code import describe
 from maxmargin.progress import progress
 from maxmargin.validation.data import generator
 
-_OVERLAP = 0.1  # error of every rule beyond which classes overlap for good
+_OVERLAP = 0.05  # error of every method beyond which classes may overlap for good
+_EXPLAINED = 1 / 3  # of the constant's error: with less, structure may just not have been found
+_SMALL = 0.15  # of the constant's error: a plane that errs no more predicts nearly all rows
 _CV_ROWS = 2500  # rows that are cross-validated when there are 30 seconds
 _CV_ROWS_OF_MANY = 2000  # with many classes
 _FRESH = 2  # times as many fresh rows as are cross-validated, on which families are compared
@@ -66,13 +69,14 @@ _DENSE_COLUMNS = 2000  # beyond, networks and trees are not asked
 _TREE_CLASSES = 30
 _WIDE_CLASSES = 5
 _TIME = "the time ran out: raise max_time."
-# Without these the verdict could be another one; the yardstick from outside changes no verdict.
+# Without these the verdict could be another one.
 _NEEDED = ("separability", "planes", "kernels", "local rules", "networks")
 _TREES = "gradient boosting"
 _LADDER = ("planes", "kernels", "k-NN", "naive Bayes", "networks")
+_FLEXIBLE = ("kernels", "k-NN", "networks", _TREES)  # with enough rows they learn any boundary
 _PROVES_NOTHING = (
     "An RBF kernel separates any distinct rows, so that fitting them proves nothing: this is about "
-    "rows that were not fitted to."
+    "held-out rows."
 )
 _WORTH_A_TRY = 0.01  # gain over naming the largest class, where no gain is significant
 _PROMISING = 0.1  # p, for how many tests were made
@@ -93,22 +97,31 @@ def diagnose(
 ) -> Diagnosis:
     """Say which kind of learner suits the data, with evidence for every step.
 
-    The questions, in this order: do equal rows have different labels, so that no rule can be right
-    (verdict "inseparable" if that forces errors on 2 % of the rows)? Does a plane separate the
-    classes ("linearly separable")? Does a kernel predict better than a plane ("non-linearly
-    separable"), a network better than a kernel ("multi-layer separable"), and how do local rules
-    do? Does anything rank rows, or name classes, better than chance ("no signal" if not)? Do the
-    classes overlap for good ("inseparable" if the best of all rules errs on more than 10 %, with
-    its interval; or, where nothing beats a plane, if a plane cannot do without giving up more than
-    10 % of the rows either)? If there is signal and nothing beats a plane, the verdict is "almost
-    linearly separable", and how many rows must be given up for that is bounded from both sides. If
-    time or rows are too few to tell, it is "undecided".
+    The questions, in this order:
 
-    To predict better means: on rows not fitted to, settings chosen without them (nested 5-fold
+    - Do identical rows have different labels? Then no rule can be right: "inseparable", if that
+      forces errors on 2 % of the rows.
+    - Does a plane separate the classes ("linearly separable")?
+    - Does a kernel predict better than a plane ("non-linearly separable"), or a network better
+      than a kernel ("multi-layer separable")? If only neighbours, naive Bayes or trees predict
+      better than a plane, the verdict is "not linear", and the reason names them.
+    - Does anything rank rows, or name classes, better than chance ("no signal" if not)?
+    - Do the classes overlap for good? "Inseparable" needs a learning curve that has levelled off:
+      with a quarter, half and all of the rows the best method errs so much alike that its error
+      cannot be on its way to 0.
+    - How many rows must be removed before planes separate the rest? The number is bounded from
+      both sides. "Almost linearly separable" are classes of which at most a tenth of the smallest
+      one must go, if the plane's error on held-out rows is at most 15 % of the error of always
+      naming the largest class, and nothing predicts better.
+
+    If none of this can be shown, the verdict is "undecided", with what is known. The error that the
+    best method reaches bounds the least possible (Bayes) error from above, never from below.
+
+    To predict better means: on held-out rows, with settings chosen without them (nested 5-fold
     cross-validation), with p < 0.01 in a paired sign test. A plane is recommended unless something
     is better in this sense. To be better than chance, p must be below 0.005, times the number of
     tests, for the ranking of rows (AUC) or for accuracy beside the largest class. Nothing is
-    concluded from how well a kernel fits what it has seen, as an RBF kernel separates any distinct
+    concluded from how well a kernel fits rows it has seen, as an RBF kernel separates any distinct
     rows.
 
     Numbers with fractions, or many different whole ones, are no classes but a regression (see
@@ -141,7 +154,7 @@ def diagnose(
     client : distributed.Client or str, default=None
         A Dask cluster, or the address of its scheduler, on which the learners of each rung are
         cross-validated: a task for the settings that share a matrix, or one for each fold. Verdict
-        and figures are those without it. ``max_time`` counts as ever. What concerns all rows
+        and figures are those without it. ``max_time`` applies as usual. What concerns all rows
         (conflicts, separability, giving up) is answered in this process. None: the cluster of
         ``mm.on_cluster``, if any.
     task : {None, "classification", "regression"}, default=None
@@ -165,7 +178,7 @@ def diagnose(
     >>> print(found)
     Verdict: linearly separable
     Why: a plane separates the classes with margin 0.5.
-    Use: HardMarginSVC(): a plane errs so rarely that nothing could be shown to be better.
+    Use: HardMarginSVC(): a plane makes too few errors for anything to be significantly better.
     """
     arguments = Arguments(scoring, max_time, thorough, random_state, task)
     arguments.check()
@@ -187,12 +200,13 @@ def diagnose(
             rungs.answers.append(ask())
         verdict, reason, witness = _decide(rungs)
         candidate, because = _advise(rungs, verdict)
+        ladder = candidate if not rungs.outside else _best_of(rungs, rungs.chosen)
     return Diagnosis(
         verdict=verdict,
         reason=reason,
         witness=witness,
         rungs=tuple(rungs.answers),
-        warnings=tuple(_warnings(rungs, verdict)),
+        warnings=tuple(_warnings(rungs, verdict, candidate)),
         advice=f"{describe(candidate.estimator())}: {because}",
         alternatives=tuple(_alternatives(rungs, candidate)),
         scoring=chosen,
@@ -202,7 +216,7 @@ def diagnose(
         random_state=random_state if isinstance(random_state, int | np.integer) else None,
         seconds=clock.seconds,
         candidate=candidate,
-        outside=_outside(rungs),
+        ladder=ladder,
     )
 
 
@@ -227,6 +241,7 @@ class _Rungs:
         self.gain: dict[str, Comparison] = {}
         self.signal: list[Comparison | RankTest] = []
         self.chance = 0.0
+        self.curves: list[LearningCurve] = []
         self.given_up: GivingUp | None = None
         self.client: Any = None  # of a cluster
         self.groups: Ints  # the same number for rows that count as equal
@@ -245,7 +260,7 @@ class _Rungs:
             "kernels": partial(self._try, "kernels", families.score_kernels),
             "local rules": self._try_local_rules,
             "networks": partial(self._try, "networks", families.score_networks),
-            # A yardstick from outside, beside the ladder's best.
+            # From outside the ladder, compared with its best.
             _TREES: partial(self._try, _TREES, families.score_gradient_boosting),
             "signal": self._find_signal,
             "overlap": self._estimate_overlap,
@@ -271,8 +286,8 @@ class _Rungs:
         message = f"no equal rows have different labels ({copies} are copies of other rows)."
         if found.groups:
             message = (
-                f"{found.rows} rows have equals with other labels: any rule is wrong on at least "
-                f"{found.errors} of {n} rows ({found.share:.2%})."
+                f"{found.rows} rows have an identical row with a different label: any rule is "
+                f"wrong on at least {found.errors} of {n} rows ({found.share:.2%})."
             )
         evidence = {**found.to_dict(), "copies": copies, "threshold": FORCED}
         return Rung("conflicts", message, True, n, evidence, found)
@@ -365,31 +380,22 @@ class _Rungs:
         return ""
 
     def _try_local_rules(self) -> Rung:
-        """Cross-validate neighbours and naive Bayes, and bracket the least possible error."""
+        """Cross-validate neighbours and naive Bayes."""
         name = "local rules"
         if obstacle := self._obstacle(name):
             return Rung(name, obstacle, ran=False)
         neighbours = families.score_neighbours(self.sample)
-        nearest = neighbours and families.score_nearest(self.sample, neighbours.best.scaled)
         bayes = families.score_naive_bayes(self.sample)
-        if neighbours is None or nearest is None or (bayes is None and self.clock.over):
+        if neighbours is None or (bayes is None and self.clock.over):
             return Rung(name, _TIME, ran=False)
         messages = [self._compare_with_rival("k-NN", neighbours)]
         if bayes is not None:
             messages.append(self._compare_with_rival("naive Bayes", bayes))
-        error = 1 - float(nearest.right.mean())
-        low, high = bayes_bracket(error, self.table.n_classes)
-        messages.append(
-            f"judging by the nearest neighbour, no rule errs on less than about {low:.1%} (the "
-            "bound of Cover and Hart, which holds for infinitely many rows)."
-        )
         evidence = {
             "k-NN": neighbours.to_dict(),
             "naive Bayes": None if bayes is None else bayes.to_dict(),
-            "nearest_neighbour_error": error,
-            "least_error_between": [low, high],
         }
-        return Rung(name, "; ".join(messages), True, self.n_compared, evidence)
+        return Rung(name, f"{'; '.join(messages)}.", True, self.n_compared, evidence)
 
     def _compare_with_rival(self, name: str, found: Scored) -> str:
         """Compare a family with the best rung so far, and describe its score."""
@@ -427,9 +433,19 @@ class _Rungs:
         return current
 
     @property
+    def outside(self) -> bool:
+        """Whether gradient boosting is better than the ladder's best beyond noise."""
+        return _TREES in self.gain and self.gain[_TREES].significant
+
+    @property
+    def winner(self) -> str:
+        """What to use: the rung of the ladder, unless gradient boosting is better."""
+        return _TREES if self.outside else self.chosen
+
+    @property
     def curved(self) -> bool:
-        """Whether the rung to use divides the classes by something other than planes."""
-        return bool(self.chosen) and not self.scored[self.chosen].best.linear
+        """Whether the winner divides the classes by something other than planes."""
+        return bool(self.winner) and not self.scored[self.winner].best.linear
 
     @property
     def late(self) -> list[str]:
@@ -455,7 +471,7 @@ class _Rungs:
             ]
         self.signal.sort(key=lambda test: test.p_value)
         # What was not tried in time might have found some.
-        if not self.scored or (self.unfinished and self.silent):
+        if not self.scored or (self.late and self.silent):
             self.signal = []
             return self._not_compared("signal")
         share = f"{majority.mean():.2%} of {self.n_compared} rows"
@@ -473,7 +489,7 @@ class _Rungs:
 
     def _not_compared(self, name: str) -> Rung:
         why = "not asked: nothing could be cross-validated."
-        if self.unfinished:
+        if self.late:
             why = "not asked: the time ran out before all methods were compared."
         return Rung(name, why, ran=False)
 
@@ -494,18 +510,23 @@ class _Rungs:
         return not ranked.significant and hopeless(~self.sample.majority, accuracy, tests, SIGNAL)
 
     def _estimate_overlap(self) -> Rung:
-        """Estimate the least error that any rule can reach, by the best of those tried."""
-        if self.unfinished or self.best is None:
+        """Bound the least possible error from above, and ask whether more rows would lower it."""
+        best = self.best
+        if self.unfinished or best is None:
             return self._not_compared("overlap")
-        best, (low, high) = self.best, self.bayes_error
-        message = (
-            f"the best rule, {best.name}, errs on {1 - best.score:.1%} of rows that it was not "
-            f"fitted to, between {low:.1%} and {high:.1%}"
-            f"{'' if self.scoring == 'accuracy' else ' (the mean over classes)'}: an estimate of "
-            "the least possible error."
-        )
-        evidence = {"method": best.name, "error": 1 - best.score, "interval": [low, high]}
-        return Rung("overlap", message, True, self.n_compared, evidence)
+        if self._may_overlap:
+            drawn = [families.draw_curve(found, self.sample) for found in self._decisive]
+            if None in drawn:
+                return Rung("overlap", _TIME, ran=False)
+            self.curves = [curve for curve in drawn if curve is not None]
+        evidence = {
+            "method": best.name,
+            "error": 1 - best.score,
+            "at_most": self.least_error,
+            "curves": [curve.to_dict() for curve in self.curves],
+        }
+        message = "; ".join([self.bound, *map(str, self.curves)])
+        return Rung("overlap", f"{message}.", True, self.n_compared, evidence)
 
     @property
     def best(self) -> Scored | None:
@@ -513,16 +534,59 @@ class _Rungs:
         return max(self.scored.values(), key=lambda scored: scored.score, default=None)
 
     @property
-    def bayes_error(self) -> tuple[float, float]:
-        """A 95 % interval of the best rule's error."""
+    def least_error(self) -> float:
+        """What the least possible error is at most: the best method's, for having chosen it."""
         assert self.best is not None
-        low, high = self.best.metric.interval(self.best.right)
-        return 1 - high, 1 - low
+        return 1 - self.best.metric.interval(self.best.right, len(self.scored))[0]
+
+    @property
+    def bound(self) -> str:
+        """What is known of the least possible error, as a sentence."""
+        assert self.best is not None
+        mean = "" if self.scoring == "accuracy" else ", as a mean over the classes"
+        return (
+            f"the best of {len(self.scored)} methods, {self.best.name}, errs on "
+            f"{1 - self.best.score:.1%} of the held-out rows{mean}, so that the least possible "
+            f"(Bayes) error is at most {self.least_error:.1%}"
+        )
+
+    @property
+    def constant_error(self) -> float:
+        """The error of always naming the largest class."""
+        return 1 - self.sample.compared.score(self.sample.majority)
+
+    @property
+    def _may_overlap(self) -> bool:
+        """Whether errors are so many, and so much else is explained, that a curve may tell."""
+        best = self.best
+        if best is None or self.silent or self.planes.separable or self.conflicts.decisive:
+            return False
+        explained = 1 - best.score <= (1 - _EXPLAINED) * self.constant_error
+        return explained and 1 - best.metric.interval(best.right)[1] > _OVERLAP
+
+    @property
+    def _decisive(self) -> list[Scored]:
+        """The methods whose curves must be level: the best, and one that can learn anything."""
+        assert self.best is not None
+        flexible = [self.scored[name] for name in _FLEXIBLE if name in self.scored]
+        if not flexible or self.best in flexible:
+            return [self.best]
+        return [self.best, max(flexible, key=lambda scored: scored.score)]
 
     @property
     def overlapping(self) -> bool:
-        """Whether the classes overlap for good: every rule errs on more than a tenth."""
-        return self.best is not None and self.bayes_error[0] > _OVERLAP
+        """Whether the classes overlap for good: errors that more rows would not lower."""
+        return bool(self.curves) and all(curve.level for curve in self.curves)
+
+    @cached_property
+    def tabulated(self) -> bool:
+        """Whether every combination of the columns' values is there, with one label each.
+
+        Twice at least; or the rows are too few to be cross-validated, like the four of XOR.
+        """
+        if self.conflicts.groups or not is_truth_table(self.table.X, self.groups):
+            return False
+        return self.too_few or bool(np.bincount(self.groups).min() > 1)
 
     def _give_up_rows(self) -> Rung:
         """Bound how many rows keep planes from separating the classes."""
@@ -547,36 +611,43 @@ class _Rungs:
 
 def _decide(rungs: _Rungs) -> tuple[str, str, Any]:
     """Return the verdict, the reason and the witness."""
-    conflicts, planes, best = rungs.conflicts, rungs.planes, rungs.best
-    if conflicts.decisive:
-        reason = (
-            f"{conflicts.rows} rows have equals with other labels, which force errors on "
-            f"{conflicts.errors} of {len(rungs.table.y)} rows ({conflicts.share:.2%})"
-            f"{_boundary(rungs)}."
-        )
-        return "inseparable", reason, conflicts
-    if planes.separable:
-        reason = f"a plane separates the classes with margin {planes.margin:.4g}."
-        if rungs.table.n_classes > 2:
-            reason = f"planes separate every two classes, with margin {planes.margin:.4g} or more."
-        return "linearly separable", reason, planes.decisive
-    if rungs.unfinished:
+    if rungs.conflicts.decisive or rungs.planes.separable:
+        return _proved(rungs)
+    if rungs.unfinished or (rungs.late and rungs.silent) or "overlap" in rungs.late:
         return "undecided", _unfinished(rungs), None
     if rungs.silent:
         return _no_signal(rungs)
-    assert best is not None
     if rungs.overlapping:
-        return "inseparable", f"{_overlapping(rungs, best)}.", best
+        curves = "; ".join(map(str, rungs.curves))
+        reason = f"the classes overlap: {rungs.bound}; {curves}{_boundary(rungs)}."
+        return "inseparable", reason, tuple(rungs.curves)
     if rungs.curved:
-        gain = rungs.gain[rungs.chosen]
-        kind = "multi-layer" if rungs.chosen == "networks" else "non-linearly"
-        return f"{kind} separable", f"on rows that were not fitted to, {gain}.", gain
+        return _not_linear(rungs)
     if "giving up" in rungs.late:
         return "undecided", _unfinished(rungs), None
-    given_up = rungs.given_up
-    if given_up is not None and not given_up.few and 1 - best.score > _OVERLAP:
-        return "inseparable", f"{_overlapping(rungs, best)}; {given_up}.", given_up
-    return "almost linearly separable", _almost(rungs), given_up
+    found, plane = rungs.given_up, rungs.scored[rungs.chosen]
+    if found is not None and found.few and 1 - plane.score <= _SMALL * rungs.constant_error:
+        predicted = f"on held-out rows, {plane.name} errs on {1 - plane.score:.1%}"
+        if "kernels" in rungs.gain:
+            predicted = f"on held-out rows, {rungs.gain['kernels']}"
+        return "almost linearly separable", f"{found}; {predicted}.", found
+    return "undecided", _open(rungs), found
+
+
+def _proved(rungs: _Rungs) -> tuple[str, str, Any]:
+    """Return what identical rows prove, or a separating plane."""
+    conflicts, planes = rungs.conflicts, rungs.planes
+    if conflicts.decisive:
+        reason = (
+            f"{conflicts.rows} rows have an identical row with a different label, which forces "
+            f"errors on {conflicts.errors} of {len(rungs.table.y)} rows ({conflicts.share:.2%})"
+            f"{_boundary(rungs)}."
+        )
+        return "inseparable", reason, conflicts
+    reason = f"a plane separates the classes with margin {planes.margin:.4g}."
+    if rungs.table.n_classes > 2:
+        reason = f"planes separate every two classes, with margin {planes.margin:.4g} or more."
+    return "linearly separable", reason, planes.decisive
 
 
 def _unfinished(rungs: _Rungs) -> str:
@@ -592,6 +663,13 @@ def _run_out(rungs: _Rungs) -> str:
 
 def _no_signal(rungs: _Rungs) -> tuple[str, str, Any]:
     witness = tuple(rungs.signal)
+    if rungs.tabulated:
+        reason = (
+            "no plane separates the classes, but every combination of the columns' values is "
+            "there, each with one label: nothing is left to predict, and a curved boundary "
+            "separates them."
+        )
+        return "non-linearly separable", reason, rungs.planes.decisive
     if not rungs.signal:
         few = f"{len(rungs.table.y)} rows are too few to cross-validate anything."
         return "undecided", few, witness
@@ -608,23 +686,45 @@ def _no_signal(rungs: _Rungs) -> tuple[str, str, Any]:
     return "no signal", reason, witness
 
 
-def _overlapping(rungs: _Rungs, best: Scored) -> str:
-    low, high = rungs.bayes_error
-    mean = "" if rungs.scoring == "accuracy" else ", as a mean over the classes"
+def _not_linear(rungs: _Rungs) -> tuple[str, str, Any]:
+    """Return what is shown by the method that beats planes, and by one that is better still."""
+    kernel, gain = rungs.gain.get("kernels"), rungs.gain[rungs.winner]
+    if rungs.chosen == "networks":
+        verdict, shown = "multi-layer separable", rungs.gain["networks"]
+    elif kernel is not None and kernel.significant:
+        verdict, shown = "non-linearly separable", kernel
+    else:
+        reason = (
+            f"{rungs.scored[rungs.winner].name} finds structure that "
+            f"{_beaten(rungs)} do not. On held-out rows, {gain}."
+        )
+        return "not linear", reason, gain
+    still = "" if gain is shown else f"; better still, {gain}"
+    if rungs.curves:
+        still += (
+            "; whether the errors that are left are overlap is open: the least possible (Bayes) "
+            f"error is at most {rungs.least_error:.1%}"
+        )
+    return verdict, f"on held-out rows, {shown}{still}.", gain
+
+
+def _beaten(rungs: _Rungs) -> str:
+    names = {"planes": "planes", "kernels": "RBF kernels", "networks": "networks"}
+    *some, last = (word for name, word in names.items() if name in rungs.scored)
+    return f"{', '.join(some)} and {last}" if some else last
+
+
+def _open(rungs: _Rungs) -> str:
+    """Return what is known where nothing beats a plane, and a plane does not do."""
+    known = [rungs.bound]
+    if rungs.given_up is not None:
+        known.append(str(rungs.given_up))
+    known += map(str, rungs.curves)
     return (
-        f"the classes overlap: the best of {len(rungs.scored)} methods, {best.name}, errs on "
-        f"{1 - best.score:.1%} of the rows that it was not fitted to{mean}. The least possible "
-        f"(Bayes) error is about that, between {low:.1%} and {high:.1%}{_boundary(rungs)}"
+        f"there is signal, and no method is significantly better than a plane, but too many errors "
+        f"are left to call the classes almost linearly separable; whether they overlap, or more "
+        f"rows would show a boundary, is open. What is known: {_capitalize('; '.join(known))}."
     )
-
-
-def _almost(rungs: _Rungs) -> str:
-    predicted = "planes predict nearly all rows"
-    if "kernels" in rungs.gain:
-        predicted = f"on rows that were not fitted to, {rungs.gain['kernels']}"
-    if rungs.given_up is None:
-        return f"{predicted}; how many rows planes cannot get right is not known."
-    return f"{rungs.given_up}; {predicted}."
 
 
 def _boundary(rungs: _Rungs) -> str:
@@ -632,12 +732,14 @@ def _boundary(rungs: _Rungs) -> str:
     if rungs.silent or rungs.unfinished:
         return ""
     if rungs.curved:
-        return f"; the best boundary is curved: {rungs.gain[rungs.chosen]}"
-    return "; no curved boundary is better than a plane beyond noise"
+        return f"; the best boundary is curved: {rungs.gain[rungs.winner]}"
+    return "; no curved boundary is significantly better than a plane"
 
 
-def _warnings(rungs: _Rungs, verdict: str) -> list[str]:
+def _warnings(rungs: _Rungs, verdict: str, advised: Candidate) -> list[str]:
     found = list(rungs.messages)
+    if rungs.sample.uneven:
+        found[0] = f"{found[0]} {_scaling(advised)}"
     if verdict == "linearly separable":
         if rungs.chance > 0.01:
             found.append(
@@ -664,13 +766,16 @@ def _warnings(rungs: _Rungs, verdict: str) -> list[str]:
         found.append(f"Models were cross-validated on {seen} of {len(y)} rows.")
     if rungs.late and verdict != "undecided":
         found.append(_capitalize(_run_out(rungs)))
-    if _outside(rungs) is not None:
-        gain = rungs.gain[_TREES]
-        found.append(
-            "Gradient boosting, which is not on the ladder, predicts better than everything on "
-            f"it: {gain}. recommend(family='any') returns it."
-        )
     return found
+
+
+def _scaling(advised: Candidate) -> str:
+    """Return what the recommended model makes of uneven columns."""
+    if advised.scaled:
+        return "The recommended model scales them."
+    if advised.kind in ("gradient boosting", "Gaussian naive Bayes", "majority"):
+        return "The recommended model does not depend on that."
+    return "The recommended model is significantly better without scaling them."
 
 
 def _capitalize(message: str) -> str:
@@ -682,62 +787,73 @@ def _capitalize(message: str) -> str:
 
 def _advise(rungs: _Rungs, verdict: str) -> tuple[Candidate, str]:
     """Return what to use and why: planes, unless something else is better beyond noise."""
-    if not rungs.scored:
+    sample, winner = rungs.sample, rungs.winner
+    prepared = {"scaled": sample.uneven, "sparse": sample.sparse, "wide": sample.wide}
+    if rungs.silent and verdict == "non-linearly separable":
+        curved = Candidate("kernel", (("C", 10.0),), **prepared)
+        return curved, "no plane separates the rows, and an RBF kernel does."
+    if not rungs.scored or (verdict == "undecided" and rungs.signal and rungs.too_few):
         if verdict == "linearly separable":
             widest = "a plane separates the rows, and this one has the largest margin."
-            return Candidate("hard margin"), widest
-        sample = rungs.sample
-        simplest = Candidate("linear", scaled=True, sparse=sample.sparse, wide=sample.wide)
+            return Candidate("hard margin", **prepared), widest
+        simplest = replace(Candidate("linear", **prepared), scaled=True)
         return simplest, "it is the simplest, and nothing could be compared."
-    chosen = rungs.chosen
-    found = rungs.scored[chosen]
-    decided = verdict not in ("linearly separable", "undecided")
-    if rungs.signal and rungs.silent and decided:
+    if rungs.signal and rungs.silent and verdict not in ("linearly separable", "undecided"):
         # A learner may still be worth more than naming the largest class.
-        majority = rungs.sample.compared.score(rungs.sample.majority)
-        if rungs.signal[0].p_value >= _PROMISING or found.score <= majority + _WORTH_A_TRY:
+        gained = rungs.constant_error - 1 + rungs.scored[winner].score
+        if rungs.signal[0].p_value >= _PROMISING or gained <= _WORTH_A_TRY:
             return Candidate("majority", (("strategy", "most_frequent"),)), (
                 "nothing predicts better than always naming the largest class; more rows or other "
                 "columns are needed."
             )
-    best = families.refine_kernel(rungs.sample, found) if chosen == "kernels" else found.best
-    if chosen != "planes":
-        return best, _better(rungs, chosen, verdict)
+    best = _best_of(rungs, winner)
+    return best, _better(rungs, verdict) if winner != "planes" else _why_a_plane(rungs)
+
+
+def _best_of(rungs: _Rungs, name: str) -> Candidate:
+    """Return the best setting of a family: of a kernel, refined; of boosting, with all trees."""
+    found = rungs.scored[name]
+    if name == "kernels":
+        return families.refine_kernel(rungs.sample, found)
+    hurried = ("max_iter", "learning_rate") if name == _TREES else ()  # for cross-validation only
+    kept = tuple((key, value) for key, value in found.best.settings if key not in hurried)
+    return replace(found.best, settings=kept)
+
+
+def _why_a_plane(rungs: _Rungs) -> str:
+    found = rungs.scored["planes"]
     if rungs.unfinished:
-        return best, "it is the best of what could be compared in time."
-    rivals = [gain for name, gain in rungs.gain.items() if name != _TREES]
+        return "it is the best of what could be compared in time."
+    rivals = list(rungs.gain.values())
     if not rivals or hopeless(~found.right, found.metric):
-        return best, "a plane errs so rarely that nothing could be shown to be better."
+        if 1 - found.score <= _SMALL * rungs.constant_error:
+            return "a plane makes too few errors for anything to be significantly better."
+        least = np.bincount(found.metric.y, minlength=rungs.table.n_classes).min()
+        return (
+            f"with {least} rows compared in the smallest class, nothing could be shown to be "
+            "significantly better than a plane."
+        )
     nearest = max(rivals, key=lambda gain: gain.lead)
     points, where = f"{100 * abs(nearest.lead):.1f}", "ahead" if nearest.lead > 0 else "behind"
     distance = "level with it" if points == "0.0" else f"{points} percentage points {where}"
-    return best, (
-        f"no other method is better than a plane beyond noise; the nearest, {nearest.better}, is "
+    return (
+        f"no method is significantly better than a plane; the nearest, {nearest.better}, is "
         f"{distance} (p = {nearest.p_value:.2g})."
     )
 
 
-def _better(rungs: _Rungs, chosen: str, verdict: str) -> str:
-    gain = rungs.gain.get(chosen)
+def _better(rungs: _Rungs, verdict: str) -> str:
+    gain = rungs.gain.get(rungs.winner)
     if gain is None:
         return "nothing else could be compared."
     however = "a plane separates these rows, but " if verdict == "linearly separable" else ""
     also = "" if rungs.curved else " Its boundary is a plane as well."
+    if rungs.outside:
+        also = f" recommend(family='ladder') returns the best of the ladder, {gain.worse}."
     return (
-        f"{however}{gain.better} predicts rows that it was not fitted to better than {gain.worse}, "
-        f"by {100 * gain.lead:.1f} percentage points (p = {gain.p_value:.2g}).{also}"
+        f"{however}{gain.better} predicts held-out rows better than {gain.worse}, by "
+        f"{100 * gain.lead:.1f} percentage points (p = {gain.p_value:.2g}).{also}"
     )
-
-
-def _outside(rungs: _Rungs) -> Candidate | None:
-    """Return gradient boosting, with all its trees, if it is better than the ladder's best."""
-    gain = rungs.gain.get(_TREES)
-    if gain is None or not gain.significant:
-        return None
-    best = rungs.scored[_TREES].best
-    hurried = ("max_iter", "learning_rate")  # for cross-validation only
-    kept = tuple((name, value) for name, value in best.settings if name not in hurried)
-    return replace(best, settings=kept)
 
 
 # What each rung of the ladder offers if it was not tried, and under which heading it is reported.
@@ -758,7 +874,8 @@ def _alternatives(rungs: _Rungs, advised: Candidate) -> list[Alternative]:
     if not rungs.planes.separable:
         kind = "averaged perceptron"
         note = "it may make mistakes forever, so use the average of its planes."
-    found = [Alternative("perceptron", Candidate(kind), note=note)]
+    perceptron = Candidate(kind, scaled=sample.uneven, sparse=sample.sparse, wide=sample.wide)
+    found = [Alternative("perceptron", perceptron, note=note)]
     for name, (candidate, heading) in _OFFERS.items():
         scored, gain = rungs.scored.get(name), rungs.gain.get(name)
         if scored is not None:

@@ -114,10 +114,11 @@ FoldLearner = Callable[[Sample, Sequence[Candidate], Ints, Ints], list[Floats]]
 
 
 class Lesson(NamedTuple):
-    """Settings that are fitted to all folds but some, which they score."""
+    """Settings that are fitted to all folds but some, which they score, or to a share of these."""
 
     settings: Sequence[Candidate]
     left_out: tuple[int, ...]
+    share: float = 1.0
 
 
 def learn_all(
@@ -167,18 +168,19 @@ def _learn_on_worker(
 
 def _learn(sample: Sample, learn: FoldLearner, lesson: Lesson) -> list[Floats]:
     left_out = np.isin(sample.folds, lesson.left_out)
-    test, train = np.flatnonzero(left_out), np.flatnonzero(~left_out)
+    some = True if lesson.share == 1 else sample.turn < lesson.share
+    test, train = np.flatnonzero(left_out), np.flatnonzero(~left_out & some)
     return learn(sample, lesson.settings, train, test)
 
 
 def score_fresh(
     sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
 ) -> list[Floats]:
-    """Fit a setting to all rows, and score the fresh ones."""
-    del train, test
+    """Fit a setting to rows of the sample, and score the fresh ones."""
+    del test
     (best,) = settings
     X, fresh = sample.form(best.scaled, best.dense)
-    return [fit_and_score(best.learner(), X, sample.y, fresh, sample.n_classes)]
+    return [fit_and_score(best.learner(), X[train], sample.y[train], fresh, sample.n_classes)]
 
 
 def fit_each(

@@ -164,7 +164,7 @@ def _decide_pair(
 
 # ------------------------------------------------------------------- rows to give up
 
-FEW = 0.1  # share of the rows that still counts as few
+FEW = 0.1  # of the smallest class: so many rows still count as few
 _WITNESS_ROUNDS = 30  # searches for a witness, where it is clear that few rows are not enough
 _IN_VAIN = 5  # rows in no hull before the search moves on
 _ROWS = 2000  # rows among which one witness is searched for
@@ -182,21 +182,20 @@ class GivingUp:
     rows: Ints  # without these, planes separate every two classes
     planes: dict[tuple[int, int], Hyperplane]  # that separate the rest of each pair of classes
     overlaps: list[Overlap]  # the disjoint witnesses
-    n_rows: int  # in all
-    share: float  # of the rows that are given up, as the metric counts them
+    counts: Ints  # rows of each class
     finished: bool  # False if the search ended early, so that the bounds could be closer
 
     @property
     def few(self) -> bool:
-        """Whether at most a tenth of the rows has to go, or a single one."""
-        return self.share <= FEW or self.at_most <= 1
+        """Whether no more have to go than a tenth of the smallest class."""
+        return bool(self.at_most <= FEW * self.counts.min())
 
     def __str__(self) -> str:
-        share = f"{self.at_most / self.n_rows:.2%}"
-        count = f"exactly {self.at_most} of {self.n_rows} rows ({share})"
-        if self.at_least < self.at_most:
-            count = f"{self.at_least} to {self.at_most} of {self.n_rows} rows (at most {share})"
-        return f"{count} must be given up before planes can separate the rest"
+        fewer = f"fewer than {self.at_least}" if self.at_least < self.at_most else "fewer"
+        return (
+            f"removing {self.at_most} of {self.counts.sum()} rows makes the classes linearly "
+            f"separable (no {fewer} will do)"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers; of more than 1000 rows the first 1000."""
@@ -214,12 +213,13 @@ def give_up(
 ) -> GivingUp | None:
     """Bound how many rows must go; None if the time ran out before every pair had a plane.
 
-    ``worth`` is what a row of each class counts, on average 1 over all rows.
+    ``worth`` is what a row of each class counts in fits, on average 1 over all rows. No bound is
+    above the number of rows outside the largest class: without these, one class is left.
     """
     if sp.issparse(table.X) and not is_wide(table.X):
         table = replace(table, X=table.X.toarray())
     gone = np.zeros(len(table.y), dtype=bool)
-    each = worth[table.y]
+    each, counts = worth[table.y], np.bincount(table.y)
     planes: dict[tuple[int, int], Hyperplane] = {}
     lost: dict[tuple[int, int], Ints] = {}
     for i, j, rows in list_pairs(table):
@@ -229,10 +229,11 @@ def give_up(
         planes[i, j], wrong = find_fewest_wrong(table.X[rows], sign, each[rows], clock)
         lost[i, j] = rows[wrong]
         gone[rows[wrong]] = True
-    share = float(each[gone].sum() / len(gone))
+    if gone.sum() > len(gone) - counts.max():
+        gone, planes = table.y != counts.argmax(), {}
     given_up = np.flatnonzero(gone)
     rounds = _WITNESS_ROUNDS
-    if share <= FEW:
+    if len(given_up) <= FEW * counts.min():
         rounds = min(2 * len(given_up) + _WITNESS_ROUNDS, 200)
     search = _WitnessSearch(table.X, gone, rounds, clock, rng)
     for i, j, rows in list_pairs(table):
@@ -243,8 +244,7 @@ def give_up(
         rows=given_up,
         planes=planes,
         overlaps=search.found,
-        n_rows=len(table.y),
-        share=share,
+        counts=counts,
         finished=search.finished,
     )
 
@@ -298,9 +298,10 @@ class _WitnessSearch:
 
 
 def find_fewest_wrong(X: Any, sign: Ints, worth: Floats, clock: Clock) -> tuple[Hyperplane, Flags]:
-    """Return the plane found in time whose wrong side has the rows of least worth, and those rows.
+    """Return the plane found in time with the fewest rows on its wrong side, and those rows.
 
-    To count errors instead of summing slacks, the rows furthest on the wrong side are left out,
+    ``worth`` weighs rows in fits, so that a rare class is not given up from the start. To count
+    errors instead of summing slacks, the rows furthest on the wrong side are left out,
     half of them per round; then rows with much slack are given less weight, round after round.
 
     Examples
@@ -315,7 +316,7 @@ def find_fewest_wrong(X: Any, sign: Ints, worth: Floats, clock: Clock) -> tuple[
     best = margins.fit_plane(_COSTS[0], every)
     for cost in _COSTS[1:]:
         if not clock.over:
-            best = min(best, margins.fit_plane(cost, every), key=_worth_lost)
+            best = min(best, margins.fit_plane(cost, every), key=_rows_lost)
     stays, latest = every.copy(), best
     for _ in range(_REPEATS):
         wrong = np.flatnonzero(latest.wrong & (stays > 0))
@@ -324,7 +325,7 @@ def find_fewest_wrong(X: Any, sign: Ints, worth: Floats, clock: Clock) -> tuple[
         if clock.over or len(worst) == 0 or not margins.has_both_classes(stays):
             break
         latest = margins.fit_plane(100.0, stays)
-        best = min(best, latest, key=_worth_lost)
+        best = min(best, latest, key=_rows_lost)
     for _ in range(_REPEATS):
         if clock.over:
             break
@@ -336,15 +337,15 @@ def find_fewest_wrong(X: Any, sign: Ints, worth: Floats, clock: Clock) -> tuple[
 
 
 class _ScoredPlane(NamedTuple):
-    """A plane, the rows on its wrong side, what they are worth, and the scores y f."""
+    """A plane, the rows on its wrong side, how many they are, and the scores y f."""
 
     plane: Hyperplane
     wrong: Flags
-    lost: float
+    lost: int
     score: Floats
 
 
-def _worth_lost(found: _ScoredPlane) -> float:
+def _rows_lost(found: _ScoredPlane) -> int:
     return found.lost
 
 
@@ -373,22 +374,21 @@ class _SoftMargins:
         if not w.any():
             w = np.eye(1, self._X.shape[1])[0]  # any direction, as none was found
         planes = ((w, b), (w, self._best_offset(w)), (-w, self._best_offset(-w)))
-        return min((self._score(*plane) for plane in planes), key=_worth_lost)
+        return min((self._score(*plane) for plane in planes), key=_rows_lost)
 
     def _score(self, w: Floats, b: float) -> _ScoredPlane:
         score = self._sign * (np.asarray(self._X @ w) + b)
         relative = 4 * (self._X.shape[1] + 2) * np.finfo(np.float64).eps
         wrong = ~(score > relative * (self._size @ np.abs(w) + abs(b)))
-        return _ScoredPlane(Hyperplane(w, b), wrong, float(self._worth[wrong].sum()), score)
+        return _ScoredPlane(Hyperplane(w, b), wrong, int(wrong.sum()), score)
 
     def _best_offset(self, w: Floats) -> float:
-        """Return the offset, midway between two rows, that loses least on the wrong side."""
+        """Return the offset, midway between two rows, with the fewest rows on the wrong side."""
         place = np.asarray(self._X @ w)
         order = np.argsort(place, kind="stable")
-        place, sign, worth = place[order], self._sign[order], self._worth[order]
+        place, negative = place[order], np.asarray(self._sign[order] < 0)
         # With the cut after row k, positive rows up to k and negative ones beyond are wrong.
-        negative = np.where(sign < 0, worth, 0.0)
-        lost = np.cumsum(worth - negative)[:-1] + negative.sum() - np.cumsum(negative)[:-1]
+        lost = np.cumsum(~negative)[:-1] + negative.sum() - np.cumsum(negative)[:-1]
         lost = np.where(place[:-1] < place[1:], lost, np.inf)
         cut = int(lost.argmin())
         return -float(place[cut] + place[cut + 1]) / 2

@@ -75,8 +75,8 @@ def diagnose_numbers(
             bar.update(done, note=name)
             run.answers.append(ask())
     verdict, reason = run.decide()
-    candidate, because = run.advise(verdict)
-    outside = run.scored[_TREES].best if run.trees_win else None
+    own, because = run.advise(verdict)
+    candidate = run.scored[_TREES].best if run.trees_win else own
     return Diagnosis(
         verdict=verdict,
         reason=reason,
@@ -84,7 +84,7 @@ def diagnose_numbers(
         rungs=tuple(run.answers),
         warnings=tuple(run.warn(verdict)),
         advice=f"{describe(candidate.estimator())}: {because}",
-        alternatives=tuple(run.offer(candidate)),
+        alternatives=tuple(run.offer(own)),
         scoring="neg_mean_absolute_error",
         n_rows=table.X.shape[0],
         n_features=table.X.shape[1],
@@ -92,7 +92,7 @@ def diagnose_numbers(
         random_state=None,
         seconds=clock.seconds,
         candidate=candidate,
-        outside=outside,
+        ladder=own,
     )
 
 
@@ -101,7 +101,7 @@ def diagnose_numbers(
 
 @dataclass(frozen=True)
 class AbsoluteError:
-    """The metric of inner folds, for one column of predictions; more is better."""
+    """The metric of inner folds, for one column of predictions."""
 
     name: str
     y: Floats
@@ -113,9 +113,9 @@ class AbsoluteError:
         del n_classes
         return cls(name, y)
 
-    def gained(self, scores: Floats, rows: Ints) -> Floats:
-        """Return what each prediction is worth."""
-        return -np.abs(scores[:, 0] - self.y[rows])
+    def lost(self, scores: Floats, rows: Ints) -> Floats:
+        """Return what each prediction is off by."""
+        return np.abs(scores[:, :1] - self.y[rows, np.newaxis])
 
 
 def fit_tubes(
@@ -417,14 +417,17 @@ class _Run:
         return "linear", f"no curve is significantly nearer than a plane: {'; '.join(others)}."
 
     def advise(self, verdict: str) -> tuple[Candidate, str]:
-        """Return what to use of our own, and why."""
+        """Return the best of our own, and why it, or boosted trees, are to be used."""
         if verdict == "no signal" or not self.chosen:
             constant = self.scored["the median"].best
             return constant, "nothing predicts better; more rows or other columns are needed."
         found = self.scored[self.chosen]
         because = f"{found}."
         if self.trees_win:
-            because = f"the best of maxmargin's own; it {found.figures}."
+            because = (
+                f"{self.scored[_TREES]}. The best of maxmargin's own, {found.name}, "
+                f"{found.figures}: recommend(family='ladder') returns it."
+            )
         best = self._refine(found.best)
         scaled = {"C": _round(self.spread * best.get("C")),
                   "epsilon": _round(self.spread * best.get("epsilon"))}  # fmt: skip
@@ -439,8 +442,8 @@ class _Run:
         ]
         learn = fit_tubes if self.chosen == "kernels" else fit_each
         with threadpool_limits(1):
-            inner = families.inner_scores(learn, settings, self.sample, ring=True)
-        return best if inner is None else settings[int(inner.sum(axis=0).argmax())]
+            inner = families.inner_mistakes(learn, settings, self.sample, ring=True)
+        return best if inner is None else settings[int(inner.sum(axis=(0, 2)).argmin())]
 
     def offer(self, advised: Candidate) -> list[Alternative]:
         """Return what each rung offers, with R² and how it compares."""
@@ -468,11 +471,6 @@ class _Run:
             found.append(f"Models were cross-validated on {seen} of {n} rows.")
         if self.late and verdict != "undecided":
             found.append(f"The time ran out: raise max_time. Missing: {' and '.join(self.late)}.")
-        if self.trees_win:
-            found.append(
-                "Gradient boosting predicts better than everything of maxmargin: "
-                f"{self.gain[_TREES]}. recommend(family='any') returns it."
-            )
         return found
 
 

@@ -107,7 +107,8 @@ class Diagnosis:
     ----------
     verdict : str
         "inseparable", "linearly separable", "almost linearly separable", "non-linearly separable",
-        "multi-layer separable", "no signal"; or "undecided", where rows or time were too few. For
+        "multi-layer separable", "not linear" (only neighbours, naive Bayes or trees find the
+        structure), "no signal"; or "undecided", where there is evidence for none of these. For
         numbers "linear", "curved", "not linear", "no signal" or "undecided".
     reason : str
         Why, in a sentence.
@@ -123,7 +124,7 @@ class Diagnosis:
         What to use, and why.
     alternatives : tuple of Alternative
         What every rung of the ladder offers, with the scores of those that were tried, and boosted
-        trees as a yardstick from outside.
+        trees from outside.
     scoring : str
         By which models were compared: "accuracy", "balanced_accuracy", or for numbers
         "neg_mean_absolute_error".
@@ -135,8 +136,8 @@ class Diagnosis:
         The seed.
     seconds : float
         How long it took.
-    candidate, outside : Candidate
-        The recommended learner, and the best one from outside this library, or None.
+    candidate, ladder : Candidate
+        The recommended learner, and the best on the ladder: another one if that is boosting.
     """
 
     verdict: str
@@ -153,24 +154,24 @@ class Diagnosis:
     random_state: Any
     seconds: float
     candidate: Candidate
-    outside: Candidate | None
+    ladder: Candidate
 
     @property
     def evidence(self) -> dict[str, dict[str, Any]]:
         """The numbers of each rung, by its name."""
         return {rung.name: rung.evidence for rung in self.rungs}
 
-    def recommend(self, family: str = "ladder") -> Any:
+    def recommend(self, family: str = "any") -> Any:
         """Return an unfitted estimator, or a pipeline, with the parameters that scored best.
 
         A step that scales columns is in it only where the estimator needs one (networks), or where
-        columns are uneven and scaling scored no worse.
+        columns are uneven and scaling scored no worse beyond noise.
 
         Parameters
         ----------
-        family : {"ladder", "any"}, default="ladder"
+        family : {"any", "ladder"}, default="any"
             "ladder": planes, unless kernels, local rules or networks are better beyond noise.
-            "any": gradient boosting too, if it is better than all of these beyond noise.
+            "any": gradient boosting, if it is better than all of these beyond noise.
 
         Examples
         --------
@@ -181,13 +182,12 @@ class Diagnosis:
         """
         if family not in ("ladder", "any"):
             raise ValueError(f"family must be 'ladder' or 'any', got {family!r}")
-        chosen = self.candidate if family == "ladder" else self.outside or self.candidate
-        return chosen.estimator()
+        return (self.candidate if family == "any" else self.ladder).estimator()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts, ready for JSON."""
         found = {**vars(self), "recommendation": self.candidate}
-        del found["candidate"], found["outside"]
+        del found["candidate"], found["ladder"]
         return dict(plain(found))
 
     def __str__(self) -> str:

@@ -17,6 +17,7 @@ LEVEL = 0.01  # how often chance alone may pass for a difference
 # about one time in twelve; with 0.005, one time in seventy.
 SIGNAL = 0.005
 _Z = 1.959964  # two-sided 95 %
+_ONE_SIDED = 1.644854  # 95 %
 _ORDERS = 20_000  # of labels, drawn at random
 _REORDERED_ROWS = 5000  # beyond, the normal distribution is near enough
 _TINY = 1e-12  # p that no thick tail explains
@@ -46,25 +47,29 @@ class Metric:
         """Return how many of the chosen rows each class has."""
         return np.bincount(self.y[chosen], minlength=len(self.weight)).astype(np.float64)
 
-    def gained(self, scores: Floats, rows: Ints) -> Floats:
-        """Return what each of these rows adds to the score, by scores of each class (columns)."""
+    def lost(self, scores: Floats, rows: Ints) -> Floats:
+        """Return a 1 for each mistake in these rows, in the column of the class of the row."""
         y = self.y[rows]
-        return np.asarray(self.weight[y] * (scores.argmax(axis=1) == y))
+        wrong = scores.argmax(axis=1) != y
+        return np.asarray(wrong[:, np.newaxis] & (y[:, np.newaxis] == np.arange(len(self.weight))))
 
-    def interval(self, right: Flags) -> tuple[float, float]:
+    def interval(self, right: Flags, tests: int = 1) -> tuple[float, float]:
         """Return a 95 % interval of the score: Wilson's, with the rows that the weights amount to.
 
         Balanced accuracy is a mean of K shares; its variance is that of one share of these rows.
+        With ``tests``, it holds for all of so many scores together (Bonferroni).
         """
+        from scipy.stats import norm
+
         n = np.bincount(self.y, minlength=len(self.weight))
         p = (self.counts(right) + 1.0) / (n + 2.0)  # a class without mistakes has a variance too
         mean = float((self.weight * n) @ p)
         size = mean * (1 - mean) / float((self.weight**2 * n * p * (1 - p)).sum())
-        return wilson(self.score(right), size)
+        return wilson(self.score(right), size, float(norm.isf(0.025 / tests)))
 
 
-def wilson(share: float, n: float) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share that was seen among n rows.
+def wilson(share: float, n: float, z: float = _Z) -> tuple[float, float]:
+    """Return Wilson's interval (95 % by default) of a share that was seen among n rows.
 
     Examples
     --------
@@ -72,9 +77,9 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     >>> round(low, 3), round(high, 3)
     (0.404, 0.596)
     """
-    z2 = _Z**2 / n
+    z2 = z**2 / n
     middle = (share + z2 / 2) / (1 + z2)
-    half = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n)) / (1 + z2)
+    half = z * math.sqrt(share * (1 - share) / n + z2 / (4 * n)) / (1 + z2)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -118,9 +123,15 @@ class Comparison(_Test):
         by = "" if self.metric == "accuracy" else f" {self.lead:+.1%} in balanced accuracy;"
         rows = "1 row" if self.wins == 1 else f"{self.wins} rows"
         return (
-            f"{self.better} {verb} {self.worse}:{by} it alone is right on {rows}, the other alone "
-            f"on {self.losses} (p = {self.p_value:.2g})"
+            f"{self.better} {verb} {self.worse}:{by} only {_definite(self.better)} is right on "
+            f"{rows}, only {_definite(self.worse)} on {self.losses} (p = {self.p_value:.2g})"
         )
+
+
+def _definite(name: str) -> str:
+    """Return a name with "the" for "a" or "an"."""
+    article, _, noun = name.partition(" ")
+    return f"the {noun}" if article in ("a", "an") else name
 
 
 Rule = tuple[str, Flags]  # its name, and where it predicts correctly
@@ -136,7 +147,7 @@ def compare(
     >>> right, rival = np.arange(20) < 18, np.arange(20) < 8
     >>> metric = Metric.of("accuracy", np.arange(20) % 2)
     >>> print(compare(("a kernel", right), ("a plane", rival), metric))
-    a kernel beats a plane: it alone is right on 10 rows, the other alone on 0 (p = 0.00049)
+    a kernel beats a plane: only the kernel is right on 10 rows, only the plane on 0 (p = 0.00049)
     """
     (name, right), (rival, rival_right) = better, worse
     wins, losses = metric.counts(right & ~rival_right), metric.counts(rival_right & ~right)
@@ -408,15 +419,54 @@ def chance_separable(n: int, d: int) -> float:
     return 1.0 if n <= d + 1 else float(binom.cdf(d, n - 1, 0.5))
 
 
-def bayes_bracket(error: float, n_classes: int) -> tuple[float, float]:
-    """Return bounds on the least possible error from that of the nearest neighbour.
+@dataclass(frozen=True)
+class LearningCurve:
+    """The errors of a method that was fitted to a quarter, to half and to all of the rows.
 
-    Cover and Hart (1967): with rows without end, R ≤ R₁ ≤ R(2 − R·K/(K − 1)) for K classes.
+    Were its error to vanish with more rows, even as slowly as n^(−1/4), it would be 19 % larger
+    with half of the rows, and 41 % larger with a quarter. ``level`` is whether it grows by less
+    each time, and over both beyond noise (one-sided, 95 %): the error tends to more than 0.
+    """
+
+    method: str
+    rows: tuple[int, ...]  # that were fitted to
+    errors: tuple[float, ...]  # on the same held-out rows, by the metric
+    level: bool
+
+    def __str__(self) -> str:
+        *some, most = (f"{error:.1%}" for error in self.errors)
+        *few, all_of_them = (str(n) for n in self.rows)
+        end = "has levelled off" if self.level else "cannot be shown to have levelled off"
+        return (
+            f"{self.method} errs on {', '.join(some)} and {most} of the held-out rows after "
+            f"{', '.join(few)} and {all_of_them} rows: its learning curve {end}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings."""
+        return dict(vars(self))
+
+
+def has_levelled(quarter: Flags, half: Flags, whole: Flags, metric: Metric) -> bool:
+    """Return whether errors (flags of the same rows) rule out a learning curve that falls to 0.
 
     Examples
     --------
-    >>> bayes_bracket(0.0, 2), bayes_bracket(0.5, 2)
-    ((0.0, 0.0), (0.5, 0.5))
+    >>> metric = Metric.of("accuracy", np.arange(400) % 2)
+    >>> wrong = np.arange(400) < 100
+    >>> has_levelled(wrong, wrong, wrong, metric)
+    True
+    >>> has_levelled(np.arange(400) < 200, np.arange(400) < 141, wrong, metric)
+    False
     """
-    worst = (n_classes - 1) / n_classes
-    return worst * (1.0 - float(np.sqrt(max(0.0, 1.0 - error / worst)))), min(error, worst)
+    grown = [2**0.25 * whole - half, 2**0.5 * whole - quarter]
+    each = metric.weight[metric.y]
+    if any(each @ excess <= 0 for excess in grown):
+        return False
+    excess, counts = sum(grown), np.bincount(metric.y, minlength=len(metric.weight))
+    total, squares = (
+        np.bincount(metric.y, values, len(counts)) for values in (excess, np.square(excess))
+    )
+    # The 1 is for classes so small that they may have been lucky.
+    spread = squares - total**2 / np.maximum(counts, 1) + 1
+    return bool(metric.weight @ total > _ONE_SIDED * math.sqrt(metric.weight**2 @ spread))
