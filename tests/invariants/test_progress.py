@@ -527,15 +527,6 @@ def test_leave_one_out_tells_its_refits(told: list[Bar]) -> None:
     assert (bar.unit, bar.done, bar.total) == ("refit", found.refits, found.refits)
 
 
-def test_compare_gp_tells_the_kernels_it_tries(told: list[Bar]) -> None:
-    X, y = mm.datasets.circles(60, random_state=0)
-    mm.compare_gp(X, y, mm.kernels.RBF(gamma=1.0), cv=3)
-    (bar,) = told
-    assert bar.done > 7
-    assert bar.total is None
-    assert bar.note == "SVM, kernel by CV"
-
-
 def test_kernel_pca_tells_its_products(told: list[Bar]) -> None:
     X, _ = mm.datasets.gaussians(200, random_state=0)
     model = mm.KernelPCA(2, kernel="rbf", eigen_solver="iterative").fit(X)

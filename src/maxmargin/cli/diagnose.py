@@ -12,8 +12,8 @@ EXAMPLE = """
 $ maxmargin diagnose iris.csv
 …
 Verdict: almost linearly separable
-Why: exactly 1 of 150 rows (0.67%) must be given up before planes can separate the rest; …
-Use: LinearSVC(C=2.2, multi_class='ovo'): no other method is better than a plane beyond noise; …
+Why: removing 1 of 150 rows makes the classes linearly separable (no fewer will do); …
+Use: LinearSVC(C=2.2, multi_class='ovo'): no method is significantly better than a plane; …
 
 To fit it:
   maxmargin fit iris.csv --model linear-svc --C 2.2 --multi-class ovo --scale none
@@ -32,20 +32,25 @@ To search for better parameters:
     show_default=True,
     help="Time allowed, compilation aside; more rows are compared if there is more.",
 )
-@click.option("--thorough", is_flag=True, help="Ask all questions, also those that decide nothing.")
+@click.option(
+    "--thorough",
+    is_flag=True,
+    help="Ask all questions, including those that cannot change the verdict.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 def diagnose(
     output: Output, data: str, seed: int, max_time: float, thorough: bool, **how: Any
 ) -> Exit:
     """Say which kind of model the data need, with evidence, and the command that fits it.
 
-    For classes: do equal rows have different labels, does a plane separate the classes, does a
-    kernel predict better than a plane, a network better than a kernel, or is there no signal?
+    For classes: do identical rows have different labels, does a plane separate the classes, does a
+    kernel predict better than a plane, a network better than a kernel, do the classes overlap, or
+    is there no signal?
 
     For numbers: does anything predict better than a constant, a kernel machine better than a plane,
     and boosted trees better than both?
 
-    To predict better means on rows not fitted to, beyond noise.
+    To predict better means significantly better on held-out rows.
     """
     dataset = read_data(data, **how)
     output.facts(dataset.facts())

@@ -788,16 +788,15 @@ def _capitalize(message: str) -> str:
 def _advise(rungs: _Rungs, verdict: str) -> tuple[Candidate, str]:
     """Return what to use and why: planes, unless something else is better beyond noise."""
     sample, winner = rungs.sample, rungs.winner
-    prepared = {"scaled": sample.uneven, "sparse": sample.sparse, "wide": sample.wide}
+    plane = Candidate("linear", (), sample.uneven, sample.sparse, sample.wide)
     if rungs.silent and verdict == "non-linearly separable":
-        curved = Candidate("kernel", (("C", 10.0),), **prepared)
+        curved = replace(plane, kind="kernel", settings=(("C", 10.0),))
         return curved, "no plane separates the rows, and an RBF kernel does."
     if not rungs.scored or (verdict == "undecided" and rungs.signal and rungs.too_few):
         if verdict == "linearly separable":
             widest = "a plane separates the rows, and this one has the largest margin."
-            return Candidate("hard margin", **prepared), widest
-        simplest = replace(Candidate("linear", **prepared), scaled=True)
-        return simplest, "it is the simplest, and nothing could be compared."
+            return replace(plane, kind="hard margin"), widest
+        return replace(plane, scaled=True), "it is the simplest, and nothing could be compared."
     if rungs.signal and rungs.silent and verdict not in ("linearly separable", "undecided"):
         # A learner may still be worth more than naming the largest class.
         gained = rungs.constant_error - 1 + rungs.scored[winner].score

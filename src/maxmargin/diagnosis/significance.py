@@ -438,8 +438,8 @@ class LearningCurve:
         *few, all_of_them = (str(n) for n in self.rows)
         end = "has levelled off" if self.level else "cannot be shown to have levelled off"
         return (
-            f"{self.method} errs on {', '.join(some)} and {most} of the held-out rows after "
-            f"{', '.join(few)} and {all_of_them} rows: its learning curve {end}"
+            f"the learning curve of {self.method} {end} ({', '.join(some)} and {most} errors after "
+            f"{', '.join(few)} and {all_of_them} rows)"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Which parameters: paths along C, searches over grids, criteria from one fit, and streams."""
 
-from maxmargin.model_selection.compare_gp import compare_gp as compare_gp
 from maxmargin.model_selection.criteria.bounds import span_estimate as span_estimate
 from maxmargin.model_selection.criteria.bounds import xi_alpha_bound as xi_alpha_bound
 from maxmargin.model_selection.criteria.leave_one_out import leave_one_out as leave_one_out
@@ -18,7 +17,6 @@ __all__ = [
     "Prequential",
     "RegularizationPath",
     "SVCSearchCV",
-    "compare_gp",
     "leave_one_out",
     "map_gap",
     "prequential",
