@@ -452,8 +452,10 @@ def test_a_curve_that_falls_to_nothing_never_levels_off() -> None:
         u = rng.uniform(size=n)  # rows that a weaker fit gets wrong are wrong in part of all fits
         for name, errors in (("falls", (0.2 * 2**0.5, 0.2 * 2**0.25, 0.2)), ("flat", (0.2,) * 3)):
             moved = u if name == "flat" else rng.permuted(u)
-            wrong = [np.where(rng.random(n) < 0.1, moved, u) < error for error in errors]
-            level[name] += has_levelled(*wrong, metric)
+            quarter, half, whole = (
+                np.where(rng.random(n) < 0.1, moved, u) < error for error in errors
+            )
+            level[name] += has_levelled(quarter, half, whole, metric)
     assert level["falls"] <= 0.08 * 300
     assert level["flat"] >= 0.9 * 300
 
