@@ -480,6 +480,7 @@ _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
 _RESERVED = 0.5  # of max_time, kept free for certificates at most
 _PROBE, _PROBE_PART = 512, 0.05  # rows on which a certificate is timed, or a part of all if more
+_PARTS = (0.0, 1 / 4, 1 / 16, 1 / 64)  # of weights, tried where they are worse than none
 _SIDE_BY_SIDE = 0.5  # of the time left, for problems that are solved in threads
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 _PROVED = (Status.OPTIMAL, Status.NO_MARGIN)
@@ -639,6 +640,8 @@ def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point)
             if done or made.iterations >= settings.max_iter:
                 break
             tol = 0.1 * tol
+        if made.status is not Status.OPTIMAL and not planned.tied:
+            start, certificate = _shortened(problem, (start, certificate), made, budget)
     if made.status is Status.CALLBACK:
         budget.ended = made.status
     names = " and ".join(dict.fromkeys(used))
@@ -761,6 +764,21 @@ def _certified(
     if left is not None:
         budget.certified(problem, found[0].beta, clock.now() - started)
     return found
+
+
+def _shortened(problem: AnyProblem, best: _Proved, made: Run, budget: Budget) -> _Proved:
+    """Return what is no worse than the best constant: if need be, weights that are shorter.
+
+    What ends early may be worse than no weights at all. A part of them is better than none then,
+    and keeps the order of the rows.
+    """
+    point, known = best
+    for part in _PARTS:
+        shorter = replace(point, w=part * point.w, b=part * point.b)
+        best = _certified(problem, Attempt(shorter, made, []), best, budget, tied=False)
+        if not best[1].primal < known.primal:
+            break
+    return best
 
 
 def _better_tied(problem: Any, point: Point, before: _Proved | None) -> _Proved:

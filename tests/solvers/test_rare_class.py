@@ -1,9 +1,11 @@
 """Machines one of whose classes has very few rows."""
 
+import contextlib
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import maxmargin as mm
 from maxmargin.problems import losses
@@ -82,3 +84,43 @@ def test_both_bounds_are_those_of_all_rows() -> None:
         scores = given.X @ iterate.w + iterate.b
         primal = 0.5 * iterate.w @ iterate.w + losses.values(problem.loss, scores).sum()
         assert primal == pytest.approx(iterate.primal, rel=1e-9)
+
+
+def _interrupt(progress: Any) -> None:
+    raise KeyboardInterrupt
+
+
+_LIMITS = [{"max_time": 1e-9}, {"max_iter": 1}, {"max_iter": 3}, {"callback": _interrupt}]
+_MACHINES = [
+    mm.LinearSVC(),
+    mm.LinearSVC(loss="squared_hinge"),
+    mm.LinearSVC(penalty="l1"),
+    mm.LinearSVC(solver="dual_cd", intercept="none"),
+    mm.LinearSVC(multi_class="crammer_singer"),
+    mm.SVC(kernel="linear"),
+    mm.LinearSVR(),
+    mm.LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.0),
+    mm.QuantileSVR(quantile=0.9, kernel="linear"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("machine", _MACHINES, ids=str)
+def test_whatever_stops_a_fit_it_is_no_worse_than_a_constant(machine: Any) -> None:
+    given = imbalanced(3, 1000)
+    X = 30 * (given.X if isinstance(given.X, np.ndarray) else given.X.toarray())
+    constants = np.concatenate([[0.0], np.linspace(-1, 1, 201)])
+    if getattr(machine, "intercept", "free") == "none":
+        constants = constants[:1]
+    for limits in _LIMITS:
+        model = clone(machine).set_params(**limits)
+        with contextlib.suppress(KeyboardInterrupt):
+            model.fit(X, given.y)
+        solved = model.solution(X, given.y)
+        for each in solved:
+            loss = getattr(each.problem, "loss", None)
+            if loss is None:  # all classes together: scores of 0 and 2 make the rare rows pay 2
+                costs = [2.0 * given.y.sum()]
+            else:
+                costs = [losses.values(loss, np.full(len(X), b)).sum() for b in constants]
+            assert model.certificate_.primal <= min(costs) * (1 + 1e-9)
