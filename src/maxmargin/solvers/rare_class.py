@@ -26,7 +26,7 @@ class RareClass:
 
     threads: int | None = None
     least_rows: int = 500  # of a problem that is worth it
-    rare_part: int = 10  # of the rows: at most one in this many is of a rare class
+    rare_part: int = 20  # of the rows: at most one in this many is of a rare class
     set_part: int = 3  # of the rows: if a working set needs more than one in this many, all are
     wrong_part: int = 4  # the same of rows on the wrong side of their margins
     near: int = 200  # rows of the other class that lie farthest towards the rare one, at first …
