@@ -24,6 +24,7 @@ from maxmargin.problems.duality import feasible_start
 from maxmargin.problems.problem import Point, Status
 from maxmargin.problems.rounding import passed
 from maxmargin.solve import run_solver
+from maxmargin.solvers.crammer_singer import ColumnWeights
 from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.newton import Newton
 
@@ -306,6 +307,22 @@ def test_no_time_at_all_still_gives_a_model_that_is_better_than_chance(
     model = fitted(clone(model).set_params(max_time=1e-3), X, y)
     assert model.status_ is Status.MAX_TIME
     assert model.score(X, y) > 0.8
+
+
+def test_newton_steps_for_all_classes_end_within_their_time(
+    fake: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lifted = ColumnWeights.lifted
+
+    def slowly_lifted(self: ColumnWeights, rows: Any, root: float) -> Any:
+        fake.pass_by(0.01)  # a step needs 190: a pair of classes each
+        return lifted(self, rows, root)
+
+    monkeypatch.setattr(ColumnWeights, "lifted", slowly_lifted)
+    X, y = rows_and_labels(400, classes=20)
+    model = mm.LinearSVC(multi_class="crammer_singer", max_time=0.5, tol=1e-9)
+    assert fitted(model, X, y).status_ is Status.MAX_TIME
+    assert 0.4 <= fake.seconds <= 0.52
 
 
 def test_more_time_never_gives_a_much_worse_model(slow_tiles: FakeClock) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin import loops
+from maxmargin import clock, loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.multiclass import best_intercept_step, duals_of, feasible_masses
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
@@ -363,6 +363,7 @@ class Coefficients:
         mass, labels, cost = machine.mass[rows], machine.labels[rows], machine.cost[rows]
         before = mass.copy()
         for _ in range(self.settings.inner):
+            clock.check()
             worst = loops.crammer_singer.sweep_block(
                 products, labels, cost, rng.permutation(len(rows)), machine.scale, machine.offset,
                 scores, machine.total, mass,
@@ -555,6 +556,7 @@ class JointMachine:
         moved = mass.copy()
         surplus, prices = -total, np.empty(len(total))
         for _ in range(2 * len(surplus)):
+            clock.check()
             giver = int(surplus.argmax())
             if surplus[giver] <= 0 or surplus.min() >= 0:
                 break
@@ -743,6 +745,7 @@ class JointNewton:
         low, high, step = 0.0, np.inf, 1.0
         slope_low, slope_high = begin, np.inf
         for trial in range(40):
+            clock.check()
             slope = first + step * curve + self._project(step)
             if abs(slope) <= 0.1 * abs(begin):
                 return step
@@ -778,6 +781,7 @@ class JointNewton:
         strength = self.sigma * self.machine.cost[rows] / held.sum(axis=1)
         for k in range(K):
             for l in range(k):
+                clock.check()
                 both = np.flatnonzero(held[:, k] & held[:, l])
                 if not len(both):
                     continue
