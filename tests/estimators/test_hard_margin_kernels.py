@@ -662,3 +662,21 @@ class TestCertificate:
         found = mm.certify(model, self.X, self.y)
         assert isinstance(found, mm.Certificate)
         assert not found.holds(1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+def test_ctrl_c_keeps_the_planes_that_were_reached(kernel: str, scheme: str) -> None:
+    """Planes of the classes after it are those of a moment, and the certificate claims nothing."""
+
+    def interrupted(_: Any) -> bool:
+        raise KeyboardInterrupt
+
+    X, y = make_blobs(90, centers=3, cluster_std=2.0, random_state=0)
+    model = mm.HardMarginSVC(kernel=kernel, multi_class=scheme, callback=interrupted)
+    with pytest.raises(KeyboardInterrupt, match="does not separate all rows yet"):
+        model.fit(X, y)
+    assert model.status_ is Status.INTERRUPTED
+    assert model.intercept_.shape == (3,)
+    assert not model.certificate_.holds(1.0)
+    assert model.score(X, y) > 0.5

@@ -508,4 +508,6 @@ def _refit_hard(machine: SolvedProblem, rest: Ints, settings: Settings) -> Wides
         max_time=None if np.isinf(end) else max(end - clock.now(), 0.0),
     )
     clock.check()
+    if found.run.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     return found if isinstance(found, Widest) else None

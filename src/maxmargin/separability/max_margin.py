@@ -21,7 +21,7 @@ import numpy as np
 from maxmargin import clock
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates import Certificate
-from maxmargin.certificates.hard import certify_hard, placed, placed_scores
+from maxmargin.certificates.hard import Placed, certify_hard, placed, placed_scores
 from maxmargin.errors import NotSeparableError
 from maxmargin.geometry import Hyperplane
 from maxmargin.kernels import Kernel, Precomputed
@@ -79,11 +79,13 @@ def find_widest(
     max_time: float | None = None,
     callback: Callback | None = None,
     verbose: bool = False,
+    in_any_case: bool = False,
 ) -> Widest | NoPlane:
     """Return the plane of largest margin to a relative gap of ``tol``, or why there is none.
 
     ``signs`` are labels ±1, and the intercept is free or none. The rest is as in ``drive``; an
-    iteration ends when all rows were searched.
+    iteration ends when all rows were searched. After Ctrl-C, or ``in_any_case``, the plane that was
+    reached is returned even if it does not separate: its certificate says so.
     """
     began = clock.now()
     positive, free = signs > 0, intercept is Intercept.FREE
@@ -92,8 +94,9 @@ def find_widest(
         return NoPlane(overlap, "", Run(Status.MEETING, 0, 0.0))
     vectors = rows.vectors(free)
     scale = common_scale(vectors)
+    hulls = Hulls.of(vectors / scale, positive, free)
     found, run = search(
-        Hulls.of(vectors / scale, positive, free),
+        hulls,
         accuracy=min(_ACCURACY, 0.1 * tol),
         max_iter=max_iter,
         max_time=None if max_time is None else max(max_time - (clock.now() - began), 0.0),
@@ -104,8 +107,8 @@ def find_widest(
     plane = _certify(rows, point, signs, intercept, tol, run)
     if plane is not None:
         return plane
-    if run.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    if run.status is Status.INTERRUPTED or in_any_case:
+        return _reached(rows, hulls, found, scale, signs, intercept, run)
     if run.status in _UNDECIDED:
         return NoPlane(None, f"undecided: {_UNDECIDED[run.status]}", run)
     if isinstance(rows, FeatureSpaceRows):
@@ -118,6 +121,33 @@ def find_widest(
         point = rows.place(found, scale, signs, intercept, along=answer.witness.w)
         plane = _certify(rows, point, signs, intercept, tol, run)
     return plane or NoPlane(None, "undecided at this precision", run)
+
+
+def _reached(
+    rows: "LinearRows | FeatureSpaceRows",
+    hulls: Hulls,
+    found: Nearest,
+    scale: float,
+    signs: Floats,
+    intercept: Intercept,
+    run: Run,
+) -> Widest:
+    """Return a plane that need not separate: that of the points found, or that of class means.
+
+    The first points found are rows that face each other, which may have passed each other, too.
+    """
+    shares = 1.0 / np.bincount(hulls.group)[hulls.group]
+    means = replace(
+        found, point=hulls.means().sum(axis=0), rows=np.arange(len(signs)), weights=shares
+    )
+    problem = hard_problem(rows.features, signs, intercept)
+    tried = [rows.place(each, scale, signs, intercept, in_any_case=True) for each in (found, means)]
+    points = [point for point in tried if point is not None]
+    if not points:
+        raise KeyboardInterrupt("interrupted before there was anything to keep")
+    right = [float((signs * (problem.products(p.w) + p.b) > 0).sum()) for p in points]
+    best = points[int(np.argmax(right))]
+    return Widest(best, certify_hard(problem, best), replace(run, status=Status.INTERRUPTED))
 
 
 def hard_problem(
@@ -186,13 +216,15 @@ class LinearRows:
         signs: Floats,
         intercept: Intercept,
         along: Floats | None = None,
+        in_any_case: bool = False,
     ) -> Point | None:
         """Return the plane along w, by default the point; None if it does not separate."""
         w = found.point if along is None else along
-        placing = placed(self.X, signs, w, intercept)
+        placing, alpha = placed(self.X, signs, w, intercept), found.all_weights(len(signs))
+        if in_any_case:
+            placing = _scaled_anyhow(placing, alpha)
         if not placing.smallest > 0:
             return None
-        alpha = found.all_weights(len(signs))
         norm = float(np.linalg.norm(found.point)) * scale
         if norm > 0:
             alpha *= alpha.sum() / norm / norm  # so that Σαyx = w
@@ -319,16 +351,33 @@ class FeatureSpaceRows:
         return self.factor
 
     def place(
-        self, found: Nearest, scale: float, signs: Floats, intercept: Intercept
+        self,
+        found: Nearest,
+        scale: float,
+        signs: Floats,
+        intercept: Intercept,
+        in_any_case: bool = False,
     ) -> Point | None:
         """Return the plane of these weights; None if it separates by rounding only."""
         beta = found.all_weights(len(signs)) * signs
         scores = self.K[:, found.rows] @ beta[found.rows]
         placing = placed_scores(scores, signs, intercept)
+        if in_any_case:
+            placing = _scaled_anyhow(placing, beta * signs)
         if not placing.smallest > 0:
             return None
         beta /= placing.smallest
         return Point(beta, placing.intercept / placing.smallest, beta)
+
+
+def _scaled_anyhow(placing: Placed, alpha: Floats) -> Placed:
+    """Return the placing with y f = 1 at the nearest points found, if the plane does not separate.
+
+    Its margin is then above that of any plane that does.
+    """
+    if placing.smallest > 0:
+        return placing
+    return placing._replace(smallest=0.5 * float(alpha @ placing.scores))
 
 
 def refusal(answer: NoPlane, who: tuple[Any, Any], rows: Ints, advice: str) -> NotSeparableError:

@@ -295,7 +295,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         end = None if most is None else clock.now() + most
         callback = announced(self, self.callback)
         rows, subproblems = self._rows(data.X), data.subproblems(self.multi_class)
-        found = []
+        found, interrupted = list[Widest](), False
         for k, subproblem in enumerate(subproblems):
             answer = find_widest(
                 rows if subproblem.rows is None else rows[subproblem.rows],
@@ -308,11 +308,14 @@ point (see the witness). Use LinearSVC, which allows slack.
                 else max(end - clock.now(), 0.0) / (len(subproblems) - k),
                 callback=callback,
                 verbose=bool(self.verbose),
+                in_any_case=interrupted,
             )
             if isinstance(answer, NoPlane):
                 self._refuse(subproblem, answer, _rows_of(subproblem, data))
             else:
                 found.append(answer)
+                if answer.run.status is Status.INTERRUPTED:  # the others have no time any more
+                    interrupted, end, callback = True, clock.now(), None
         return found
 
     def _refuse(self, subproblem: Subproblem, answer: NoPlane, rows: Ints) -> None:
@@ -396,12 +399,17 @@ point (see the witness). Use LinearSVC, which allows slack.
         statuses = [plane.run.status for plane in found]
         self.certificate_ = together([plane.certificate for plane in found])
         self.status_ = next((s for s in statuses if s is not Status.OPTIMAL), Status.OPTIMAL)
+        if Status.INTERRUPTED in statuses:
+            self.status_ = Status.INTERRUPTED
         self.n_iter_ = max(plane.run.iterations for plane in found)
         times = f"{self.n_iter_} iteration{'' if self.n_iter_ == 1 else 's'}"
         self.stop_reason_ = f"After {times}: {_SENTENCES.get(self.status_, self.status_.value)}."
         if self.status_ is Status.OPTIMAL:
             return
-        self.stop_reason_ += gap_left(self.certificate_, self.tol)
+        if np.isinf(self.certificate_.primal):
+            self.stop_reason_ += " The plane does not separate all rows yet."
+        else:
+            self.stop_reason_ += gap_left(self.certificate_, self.tol)
         vectors = not (self.kernel_.takes_gram or self.kernel_.takes_objects)
         if self.status_ in (Status.STALLED, Status.ROUNDING) and vectors:
             self.stop_reason_ += ill_scaled(data.X, getattr(self, "feature_names_in_", None))
