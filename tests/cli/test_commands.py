@@ -225,11 +225,17 @@ def test_check_runs_every_step_and_ends_with_pytest(tree: Tree) -> None:
     ]
     last = done.stdout.splitlines()[-1]
     assert last.startswith("ran pytest")
-    assert last.endswith(f"-m not full and not cluster and not browser -k two words in {tree.root}")
+    marks = "not full and not wide and not cluster and not browser"
+    assert last.endswith(f"-m {marks} -k two words in {tree.root}")
+    assert "--cases" in last
 
 
-def test_full_runs_the_marked_tests_too(tree: Tree) -> None:
-    assert "not full" not in tree.run("check", "--full").stdout
+def test_wide_and_full_run_the_marked_tests_and_all_cases(tree: Tree) -> None:
+    wide, full = (tree.run("check", option).stdout for option in ("--wide", "--full"))
+    assert "--cases" not in wide + full
+    assert "-m not full and not cluster" in wide
+    assert "not full" not in full
+    assert "not wide" not in full
     assert "not cluster" not in tree.run("check", "--cluster").stdout
     every = tree.run("check", "--cluster", "--browser", "--full").stdout
     assert "-m not browser in" in every
@@ -239,7 +245,7 @@ def test_tests_in_a_browser_have_a_process_of_their_own(tree: Tree) -> None:
     assert "-m browser" not in tree.run("check").stdout
     ran = tree.run("check", "--browser", "-k", "some").stdout.splitlines()
     first, second = (line for line in ran if line.startswith("ran pytest"))
-    assert f"-m not full and not cluster and not browser -k some in {tree.root}" in first
+    assert f"not cluster and not browser -k some in {tree.root}" in first
     assert f"-m browser and not full -k some in {tree.root}" in second
 
 

@@ -92,9 +92,8 @@ def complete(words: str, count: int) -> list[str]:
 
 def test_completion_of_commands_choices_and_files() -> None:
     assert complete("s", 1) == [
-        f"plain,{name}" for name in ("search", "score", "separate", "studio", "scale",
-                                     "svm-train", "svm-predict", "svm-scale")
-    ]  # fmt: skip
+        f"plain,{name}" for name in ("search", "score", "separate", "studio", "scale")
+    ]
     assert complete("fit --model qu", 3) == ["plain,quantile-svr"]
     assert complete("fit data.csv --gam", 3) == ["plain,--gamma"]
     assert complete("predict mod", 2) == ["file,mod"]

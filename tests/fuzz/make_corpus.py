@@ -111,10 +111,6 @@ OPTIONS = {
     "grids": b"--C 0.1,1,10\n--C 0.01:100:5\n--gamma 1e-3:1:3\n--C 1",
     "lists": b"--param a=[1, 2.5, (3, None)]\n--param b={'x': 1}\n--param c=-1_000",
 }
-RANGES = {
-    "plain": b"x\n-1 1\n1 0 2\n2 0 5\n3 0 1\n",
-    "targets": b"y\n0 1\n-1 1\nx\n-1 1\n1 0 2\n2.0 0 5e0\n",
-}
 
 
 KERNELS = {
@@ -152,7 +148,7 @@ def main() -> None:
         for name, fields in MESSAGES.items()
     }
     texts = {
-        "svmlight": SVMLIGHT, "csv": TABLES, "options": OPTIONS, "ranges": RANGES,
+        "svmlight": SVMLIGHT, "csv": TABLES, "options": OPTIONS,
         "kernel": KERNELS, "message": sent,
     }  # fmt: skip
     for target, inputs in texts.items():

@@ -7,7 +7,6 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from functools import cache
-from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 import maxmargin as mm
-from maxmargin.cli.classic.scaling import scale
 from maxmargin.cli.models import read_parameters
 from maxmargin.cli.scale import read_scaling
 from maxmargin.cli.search import Grid
@@ -115,20 +113,6 @@ def read_layout_bytes(data: bytes) -> None:
     with contextlib.suppress(ValueError):  # which the model file's own error names
         layout = Layout.from_json(parse(data.decode("utf-8", "replace")))
         assert Layout.from_json(layout.to_json()) == layout
-
-
-def read_ranges_bytes(data: bytes) -> None:
-    """Scale rows by a range file of svm-scale."""
-    source, rows = _written(data, "ranges"), _written(b"1 1:2 3:1\n-1 1:1 2:5\n", "rows.svm")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            with contextlib.redirect_stdout(StringIO()), contextlib.redirect_stderr(StringIO()):
-                scale(
-                    str(rows), lower=-1.0, upper=1.0, targets=None, save=None, restore=str(source)
-                )
-        except mm.DataFileError as refused:
-            _check_message(refused, source)
 
 
 def read_scaling_bytes(data: bytes) -> None:
@@ -269,7 +253,6 @@ TARGETS: dict[str, Target] = {
     "message": Target(read_message_bytes, 10_000, mutate_json),
     "native": Target(load_native_bytes, 700, mutate_native),
     "options": Target(read_option_bytes, 10_000),
-    "ranges": Target(read_ranges_bytes, 1000),
     "scaling": Target(read_scaling_bytes, 5000),
     "svmlight": Target(read_svmlight_bytes, 2000),
 }

@@ -5,7 +5,6 @@ import click
 from maxmargin.cli.output import CommandLine
 
 _HERE = "maxmargin.cli"
-_CLASSIC = f"{_HERE}.classic"
 _SECTIONS = {
     "Learn": {
         "fit": (f"{_HERE}.fit:fit", "Fit a model, and save it with a proof of how good it is."),
@@ -26,13 +25,6 @@ _SECTIONS = {
     "Files": {
         "convert": (f"{_HERE}.convert:convert", "Convert data files, or model files."),
         "scale": (f"{_HERE}.scale:scale", "Scale the columns of a data file."),
-    },
-    "As LIBSVM and LIBLINEAR": {
-        "svm-train": (f"{_CLASSIC}:svm_train", "Train as LIBSVM's svm-train does."),
-        "svm-predict": (f"{_CLASSIC}:svm_predict", "Predict as LIBSVM's svm-predict does."),
-        "svm-scale": (f"{_CLASSIC}:svm_scale", "Scale as LIBSVM's svm-scale does."),
-        "liblinear-train": (f"{_CLASSIC}:liblinear_train", "Train as LIBLINEAR's train does."),
-        "liblinear-predict": (f"{_CLASSIC}:liblinear_predict", "Predict as LIBLINEAR's predict."),
     },
 }
 
