@@ -7,8 +7,8 @@ often the positive class is right. Left, against the score f: the same score mea
 for one machine and a good guess for another, and that depends on C and on the kernel. Right,
 against the probabilities of ``probability=True``, which are fitted to the scores that rows would
 have had if they had been left out. Both linear machines lie on the diagonal, and the first kernel
-machine is near it. The last one, with large γ and C, has learnt the noise. Here the formula for
-left-out scores is too pessimistic, and the probabilities are too near ½.
+machine is near it. The last one, with large γ and C, has learnt the noise. The formula for left-out
+scores shows that, so five refits take its place; but its scores rise in a way that no sigmoid does.
 
 To try: other values of C and γ, fewer training rows, classes of unequal size (balance=0.1).
 """

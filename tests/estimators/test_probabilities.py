@@ -471,3 +471,36 @@ def test_many_classes_with_a_score_each_are_no_worse_than_calibrated_folds(model
     theirs = CalibratedClassifierCV(model, ensemble=False, cv=5).fit(X[train], y[train])
     losses = [log_loss(y[test], each.predict_proba(X[test])) for each in (ours, theirs)]
     assert losses[0] <= 1.05 * losses[1]
+
+
+@pytest.mark.parametrize(
+    ("model", "n", "source"),
+    [
+        (mm.SVC(C=100.0, gamma=5.0), 400, "5 folds"),
+        (mm.SVC(C=1e4, gamma=2.0), 200, "5 folds"),
+        (mm.SVC(C=1.0, gamma=1.0), 400, "span"),
+    ],
+    ids=repr,
+)
+def test_machines_that_learnt_the_noise_are_calibrated_by_folds(
+    model: Any, n: int, source: str
+) -> None:
+    """Rows whose least possible error is 0.15: as good as scikit-learn's refits, but for noise."""
+    X, y = mm.datasets.overlapping(n + 3000, bayes_error=0.15, random_state=0)
+    fitted = clone(model).set_params(probability=True).fit(X[:n], y[:n])
+    assert fitted.calibration_.source == source
+    theirs = CalibratedClassifierCV(model, ensemble=False, cv=5).fit(X[:n], y[:n])
+    losses = [log_loss(y[n:], each.predict_proba(X[n:])) for each in (fitted, theirs)]
+    assert losses[0] <= losses[1] + 0.02
+    P = fitted.predict_proba(X[n:])
+    assert (fitted.classes_[P.argmax(axis=1)] == fitted.predict(X[n:])).all()
+
+
+def test_without_time_for_folds_the_span_has_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*_: Any) -> Any:
+        raise clock.OutOfTimeError
+
+    monkeypatch.setattr(left_out, "refit_without", late)
+    X, y = mm.datasets.overlapping(200, bayes_error=0.15, random_state=0)
+    model = mm.SVC(C=100.0, gamma=5.0, max_time=60.0, probability=True).fit(X, y)
+    assert model.calibration_.source == "span"

@@ -42,6 +42,9 @@ _WITHIN = 1e-9  # of ‖φ(x)‖²: a row this near to the span of others is in 
 MOST_FREE = 6000  # rows with 0 < α < C whose matrix is factorised: 290 MB, and some 10 s on a core
 FEW_ROWS = 40  # up to which each row that matters is left out in turn
 N_FOLDS = 5
+_FOLDS = f"{N_FOLDS} folds"
+_MOVED = 0.01  # of the rows: if the scores of more fall by the whole margin, the machine overfits
+_FOR_FOLDS = 0.9  # of the time for a machine: what is left is for its sigmoid
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,12 +211,17 @@ class LeftOut(NamedTuple):
     source: str
 
 
-def leave_out(machine: SolvedProblem, contents: Contents, settings: Settings) -> LeftOut:
+def leave_out(
+    machine: SolvedProblem, contents: Contents, settings: Settings, share: float = 1.0
+) -> LeftOut:
     """Return the score of each row by the machine without it and the rows equal to it.
 
-    Few rows are left out in turn, many by the span; where that is not defined or its factor would
-    be too large, by folds. The only row of its class falls to the other one, which alone is left.
+    Few rows are left out in turn, many by the span; where that is not defined, its factor would be
+    too large or it shows that the machine overfits, by folds. The only row of its class falls to
+    the other one, which alone is left. ``share`` is the part of the time that is left for this
+    machine: if it is too short for folds, the span has to do.
     """
+    by_span = None
     if machine.problem.l1_ratio == 0:
         merged, place = machine.merged(contents.marks[machine.rows])
         if len(merged) <= FEW_ROWS:
@@ -221,12 +229,33 @@ def leave_out(machine: SolvedProblem, contents: Contents, settings: Settings) ->
         spans = squared_spans(merged) if _has_span(merged) else None
         if spans is not None and not _is_degenerate(merged, spans):
             scores = np.where(merged.alone, -merged.signs, span_scores(merged, spans))
-            return LeftOut(scores[place], machine.rows, "span")
+            by_span = LeftOut(scores[place], machine.rows, "span")
+            if not _overfits(merged, scores):
+                return by_span
+    time = None if by_span is None else _FOR_FOLDS * share * (clock.limit().end - clock.now())
+    try:
+        with clock.limited(time):
+            return LeftOut(_fold_scores(machine, contents, settings), machine.rows, _FOLDS)
+    except clock.OutOfTimeError:
+        if by_span is None:
+            raise
+        return by_span
+
+
+def _overfits(machine: SolvedProblem, left_out: Floats) -> bool:
+    """Return whether some scores fall by more than the width of the margin when rows are left out.
+
+    Then other rows would not stay what they are if one of these left, as the span assumes.
+    """
+    return bool((machine.signs * (machine.scores - left_out) > 2).mean() > _MOVED)
+
+
+def _fold_scores(machine: SolvedProblem, contents: Contents, settings: Settings) -> Floats:
     folds, scores = contents.folds[machine.rows], np.zeros(len(machine))
     for fold in np.unique(folds):
         left = np.flatnonzero(folds == fold)
         scores[left], _ = refit_without(machine, left, settings)
-    return LeftOut(scores, machine.rows, f"{N_FOLDS} folds")
+    return scores
 
 
 def _has_span(machine: SolvedProblem) -> bool:
@@ -285,7 +314,7 @@ def leave_out_jointly(
         found = problem.features.scores_by(result.point.w, rest, left) + b
         scores[left] = found.min(axis=1, keepdims=True) - 1.0
         scores[np.ix_(left, present)] = found
-    return [LeftOut(own, every, f"{N_FOLDS} folds") for own in scores.T]
+    return [LeftOut(own, every, _FOLDS) for own in scores.T]
 
 
 # ------------------------------------------------------------------- by the span

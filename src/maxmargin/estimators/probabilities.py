@@ -385,7 +385,10 @@ class Probabilistic:
         """Fit what turns scores into probabilities, by solutions that took these seconds."""
 
         def leave(contents: Contents) -> list[LeftOut]:
-            return [leave_out(machine, contents, settings) for machine in machines]
+            return [
+                leave_out(machine, contents, settings, 1 / (len(machines) - k))
+                for k, machine in enumerate(machines)
+            ]
 
         classes = [(each.positive, each.negative) for each in data.subproblems(scheme)]
         self._calibrate_by(data, classes, leave, seconds)

@@ -43,8 +43,9 @@ class SVC(FitsBlocks):
         the predicted class is the largest. They are fitted to the scores that rows would have had
         if they had been left out, which follow from the span of the support vectors, at about the
         cost of inverting the matrix of those with 0 < α < C. Up to 40 rows are left out in turn.
-        More than 6,000 such vectors, linear and indefinite kernels, and "crammer_singer" take five
-        more fits instead, each without a fifth of the rows.
+        More than 6,000 such vectors, linear and indefinite kernels, "crammer_singer", and models
+        that overfit (by these scores) take five more fits instead, each without a fifth of the
+        rows.
     tol : float, default=1e-4
         Relative duality gap at which the answer is good enough, ≥ 0.
     cache_size : float or None, default=None
