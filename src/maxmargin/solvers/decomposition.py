@@ -143,6 +143,7 @@ _MOST_RIDGE = 1e12  # times the first one
 _BY_EIGENVECTORS = 300  # variables: beyond that they cost too much
 _RANK = 1e-14
 _ROUNDING = 1e-12  # of a bound
+_EXACT_SUMS = 1e-14  # of the free variables
 
 
 class Equations(NamedTuple):
@@ -170,9 +171,31 @@ def active_set_step(equations: Equations, exact: bool) -> Floats | None:
     if step is None:
         ridge = _RIDGE if K.dtype == np.float64 else _SINGLE_RIDGE
         step = _exchange_bounds(equations, _EXACT_RIDGE if exact else ridge)
-    step = np.clip(step, -down, up)
+    step = _with_sums(np.clip(step, -down, up), equations)
+    if step is None:
+        return None
     gains = step @ (r - 0.5 * (K @ step.astype(K.dtype, copy=False))) > 0.0
     return step if gains or (exact and np.isfinite(step).all()) else None
+
+
+def _with_sums(step: Floats, equations: Equations) -> Floats | None:
+    """Return the step with the sums it must have, through what stays free; None if it cannot.
+
+    Equations that are all but singular are solved with errors, and a gap is one only where sums are
+    right: others may look smaller.
+    """
+    _, _, down, up, member, lacking = equations
+    off = member.T @ step - lacking
+    if (np.abs(off) <= _EXACT_SUMS * (member.T @ np.minimum(down, up))).all():
+        return step
+    bound = (step <= -down) | (step >= up)
+    for g in np.flatnonzero(off):
+        there = np.minimum(step + down, up - step)
+        room = np.where(bound | (member[:, g] == 0), 0.0, np.minimum(there, np.minimum(down, up)))
+        if not abs(off[g]) <= 0.5 * room.sum():
+            return None
+        step = step - off[g] / room.sum() * room
+    return step
 
 
 def _smallest_solution(equations: Equations) -> Floats:
