@@ -34,8 +34,8 @@ class RareClass:
     added: int = 300  # rows that are taken in after a round, or as many as there are
     aim: float = 1e-3  # relative gap to which the first working set is solved
     whole_aim: float = 5e-5  # the same of all rows, from where active sets go on
-    exact: float = 1e-11  # relative gap that counts as none
-    exact_constant: float = 1e-6  # the same while no weights are better than w = 0
+    exact: float = 1e-10  # relative gap that counts as none
+    exact_constant: float = 1e-5  # the same while no weights are better than w = 0
     near_gap: float = 0.1  # relative gap from which a working set is worth starting from
     rounds: int = 30  # working sets, and …
     steps: int = 60  # … steps on each, at most
@@ -55,7 +55,8 @@ class RareClass:
         start, aim = Point(), self.aim
         for _ in range(self.rounds):
             found = best
-            for step, found in enumerate(self._solve(problem, rows, start)):
+            constant = not best.w.any()
+            for step, found in enumerate(self._solve(problem, rows, start, constant)):
                 if found.relative_gap <= aim or found.converged or step > self.steps:
                     break
                 yield best.unfinished()
@@ -65,9 +66,7 @@ class RareClass:
             outside = losses.values(problem.loss, scores)
             outside[rows] = 0.0
             wrong = np.flatnonzero(outside)
-            exact = self.exact if best.w.any() else self.exact_constant
-            done = best.relative_gap <= exact or (found.converged and not len(wrong))
-            yield replace(best, converged=done)
+            yield self._judged(best, converged=found.converged and not len(wrong))
             if len(wrong) > max(n // self.wrong_part, self.added) and best.relative_gap > self.aim:
                 break
             aim = max(min(0.01 * aim, 0.1 * best.relative_gap), 1e-13)
@@ -84,19 +83,31 @@ class RareClass:
         newton = Newton(self.threads)
         for last in newton.iterates(problem, start):
             best = last if last.converged else best.improved(last)
-            yield replace(best, finished=last.finished, converged=last.converged)
+            yield replace(self._judged(best, last.converged), finished=last.finished)
             start = Point(best.w, best.b, best.beta)
             if best.relative_gap <= self.whole_aim and ActiveSet().suits(problem, start):
                 break
         if not last.converged:
             for last in newton.iterates(problem, start):
-                yield last if last.converged else best.improved(last)
+                best = last if last.converged else best.improved(last)
+                yield self._judged(best, last.converged)
 
-    def _solve(self, problem: LinearProblem, rows: Ints, start: Point) -> Iterator[Iterate]:
-        """Yield iterates on a working set, with duals of 0 for all other rows."""
+    def _judged(self, best: Iterate, converged: bool) -> Iterate:
+        """Return an iterate that says whether there is nothing more to gain."""
+        exact = self.exact if best.w.any() else self.exact_constant
+        return replace(best, converged=converged or best.relative_gap <= exact)
+
+    def _solve(
+        self, problem: LinearProblem, rows: Ints, start: Point, constant: bool
+    ) -> Iterator[Iterate]:
+        """Yield iterates on a working set, with duals of 0 for all other rows.
+
+        From a constant, which many rows have on their kinks, active sets would not get far.
+        """
         if start.beta is not None:
             start = replace(start, beta=start.beta[rows])
-        for each in Newton(self.threads).iterates(problem.take(rows), start):
+        newton = Newton(self.threads, active_sets=not constant)
+        for each in newton.iterates(problem.take(rows), start):
             beta = np.zeros(len(problem))
             beta[rows] = each.beta
             yield replace(each, beta=beta)
