@@ -71,6 +71,7 @@ def verified_overlap(
     kept = proved > 0
     rows, weights, sign, picked = rows[kept], proved[kept], sign[kept], picked[kept]
     point = (weights * (sign > 0)) @ picked if intercept else np.zeros(X.shape[1])
+    picked = picked / max(float(np.abs(picked).max()), 1e-300)  # squares must not overflow
     apart = np.linalg.norm((weights * sign) @ picked)
     largest = max(float(np.linalg.norm(picked, axis=1).max()), 1e-300)
     return Overlap(rows, weights, point, float(apart / largest), True)
@@ -232,19 +233,18 @@ def _revealed(picked: Floats, intercept: bool) -> Floats | None:
     near the right ones will do, but simple ones leave nothing of what depends exactly. None if it
     would be too much work.
     """
+    one = np.ones((len(picked), int(intercept)))
     used = picked[:, picked.any(axis=0)]
-    Z = _with_constant(used / np.exp2(np.floor(np.log2(np.abs(used).max(axis=0)))), intercept)
+    Z = np.hstack([used / np.exp2(np.floor(np.log2(np.abs(used).max(axis=0)))), one])
     R, order, rank = _independent(Z)
     if rank == Z.shape[1]:
         return Z
     if len(Z) * rank * (Z.shape[1] - rank) > 4 * _EXACT_WORK:
         return None
-    columns = _whole_columns(picked, intercept)
+    columns = [*_whole_columns(picked, intercept), *one.T.astype(int).astype(object)]
     units = [1 << int(abs(column).max()).bit_length() for column in columns]
     scaled = [column / unit for column, unit in zip(columns, units, strict=True)]
-    Z = _with_constant(np.array(scaled, dtype=np.float64).reshape(-1, len(Z)).T, intercept)
-    if intercept:
-        columns, units = [*columns, np.array([1] * len(Z), dtype=object)], [*units, 1]
+    Z = np.array(scaled, dtype=np.float64).reshape(-1, len(Z)).T
     R, order, rank = _independent(Z)
     shares = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:])
     independent = [Z[:, order[:rank]]]
@@ -258,10 +258,6 @@ def _revealed(picked: Floats, intercept: bool) -> Floats | None:
         if left.any():
             independent.append((left / abs(left).max()).astype(np.float64)[:, np.newaxis])
     return np.hstack(independent)
-
-
-def _with_constant(Z: Floats, intercept: bool) -> Floats:
-    return np.column_stack([Z, np.ones(len(Z))]) if intercept else Z
 
 
 def _independent(Z: Floats) -> tuple[Floats, Ints, int]:

@@ -37,14 +37,8 @@ def l1_min_c(
         Rows.
     y : array-like of shape (n_samples,)
         Labels; more than two classes are taken one against the rest.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        As in LinearSVC.
-    intercept : {"free", "penalized", "none"}, default="free"
-        As in LinearSVC.
-    fit_intercept : bool, default=True
-        False is the same as intercept="none".
-    intercept_scaling : float, default=1.0
-        As in LinearSVC; used with intercept="penalized" only.
+    loss, intercept, fit_intercept, intercept_scaling :
+        As in LinearSVC, with the same defaults.
 
     Returns
     -------
