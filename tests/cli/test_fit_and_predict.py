@@ -262,7 +262,7 @@ def test_values_of_parameters_are_read_as_in_python(text: str, value: Any) -> No
     [
         (None, "there is no file"),
         ("", "empty"),
-        ("a,y\n1,2\n3,2\n", "nothing to separate"),
+        ("a,y\n1,2\n3,2\n", "nothing to learn"),
         ("a,y\n" + "".join(f"{i},so {i % 29}\n" for i in range(40)), "texts or names"),
         ("1 5000000000:1\n2 1:1\n", "do not fit in memory"),
     ],

@@ -182,10 +182,18 @@ def together(parts: list[Certificate]) -> Certificate:
         float(np.sqrt(sum(part.distance_bound**2 for part in parts))),
         intercept_cost=sum(part.intercept_cost for part in parts),
         rounding=errors / (max(abs(primal), abs(dual)) or 1.0) if errors else 0.0,
-        caveat=next((part.caveat for part in parts if part.caveat), ""),
+        caveat=_join_caveats(parts),
         terms=sum(part.terms for part in parts) if all(part.terms for part in parts) else 0.0,
         parts=tuple(parts),
     )
+
+
+def _join_caveats(parts: list[Certificate]) -> str:
+    """Return the caveat that all problems share, or the first one and how many have any."""
+    found = [part.caveat for part in parts if part.caveat]
+    if len(set(found)) <= 1 and len(found) in (0, len(parts)):
+        return "".join(found[:1])
+    return f"in {len(found):,} of {len(parts):,} problems side by side, as in this one: {found[0]}"
 
 
 # ------------------------------------------------------------------- in a notebook

@@ -261,17 +261,15 @@ def is_dense_enough(X: Any) -> bool:
 
 
 def refuse_labels(dataset: Dataset) -> None:
-    """Refuse labels of a classification that are texts, or all the same."""
+    """Refuse labels that are all the same, and classes that are texts."""
     import numpy as np
 
-    if dataset.task != "classification":
-        return
     y, name = dataset.y, dataset.rows.label_name
     classes = np.unique(y)
     column = f"column {name!r}" if name else "the label column"
     if len(classes) < 2:
         raise click.ClickException(
-            f"all {len(y)} rows have the label {classes[0]}: there is nothing to separate."
+            f"all {len(y)} rows have the label {classes[0]}: there is nothing to learn."
         )
     if y.dtype.kind not in "iufb" and len(classes) > max(MANY_CLASSES, len(y) / 2):
         raise click.ClickException(

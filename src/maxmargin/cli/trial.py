@@ -33,7 +33,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from maxmargin.atomic_write import write_atomically
 from maxmargin.cli.figures import readable, remember, score_remembered, shown
-from maxmargin.cli.inputs import MANY_CLASSES, choose_task, describe_rows, load_labelled
+from maxmargin.cli.inputs import (
+    Dataset,
+    choose_task,
+    describe_rows,
+    load_labelled,
+    refuse_labels,
+)
 from maxmargin.cli.output import PIPE_WIDTH, use_replacements
 from maxmargin.cli.training import certificate_of, certificate_to_json
 from maxmargin.clock import Clock
@@ -220,7 +226,7 @@ class _TrialRun:
                 max_time=DIAGNOSED * self.trial.max_time,
                 random_state=self.trial.seed,
             )
-        self._print(str(found).replace("max_time", "--time"))
+        self._print(_worded(str(found)))
         if self.task == "regression":
             self._print_methods()
         # If the time ran out, the rungs that were not asked say so.
@@ -390,7 +396,7 @@ class _TrialRun:
             machine.set_params(max_time=None)  # it made no difference
         self._print(f"{describe(whole)} {_elapsed(begun)}")
         if reason:
-            self._print(reason.replace("max_time", "--time"))
+            self._print(_worded(reason))
 
     def _print_figures(self, context: "Context") -> None:
         """Print the figures of the test and of the training rows, as the report has them."""
@@ -486,20 +492,9 @@ def _refuse_absent(data: Labelled, fraction: float, train: Any, test: Any) -> No
 
 def _refuse_labels(data: Labelled, task: str) -> None:
     """Refuse labels that are not classes, and classes that are too small."""
+    refuse_labels(Dataset("", data, task))
     classes, counts = np.unique(data.y, return_counts=True)
-    column = f"column {data.label_name!r}" if data.label_name else "the label column"
-    if len(classes) < 2:
-        raise click.ClickException(
-            f"all {len(data.y)} rows have the label {classes[0]}: there is nothing to learn."
-        )
-    if task == "regression":
-        return
-    if data.y.dtype.kind not in "iufb" and len(classes) > max(MANY_CLASSES, len(data.y) / 2):
-        raise click.ClickException(
-            f"{column} has {len(classes):,} different words in {len(data.y):,} rows: these are "
-            "texts or names and not classes. Choose another column with --label."
-        )
-    if counts.min() < 2:
+    if task == "classification" and counts.min() < 2:
         alone = classes[counts.argmin()]
         raise click.ClickException(
             f"{int((counts < 2).sum())} of {len(classes)} labels occur once ({alone} is one): "
@@ -559,6 +554,16 @@ def _make_map(kernel: Any, count: int, width: float, cost: float, seed: int) -> 
     return make_pipeline(*before, features_of, plane)
 
 
+_OPTIONS = {"stopped at max_time": "stopped when --time was used up", "max_time": "--time"}
+
+
+def _worded(sentence: str) -> str:
+    """Return a sentence in the terms of the command line."""
+    for name, given in _OPTIONS.items():
+        sentence = sentence.replace(name, given)
+    return sentence
+
+
 def _elapsed(begun: float) -> str:
     return f"[{time.perf_counter() - begun:.1f} s]"
 
@@ -591,9 +596,7 @@ def _make_context(
         feature_names=data.feature_names,
         rows=parts.numbers_train[:count],
         rows_test=parts.numbers_test,
-        wording=Wording(
-            data.numbered, data.label_name or "label", {"max_time": "--time"}, data.remarks
-        ),
+        wording=Wording(data.numbered, data.label_name or "label", _OPTIONS, data.remarks),
     )
 
 

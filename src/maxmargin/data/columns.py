@@ -35,7 +35,6 @@ CLASSES = 30  # a column with more different values is not taken for a label una
 MANY_NUMBERS = 20  # more different whole numbers may be measurements
 FEW_ROWS = 10  # of each number on average: fewer are a sign of measurements
 MOST_CODES = 100  # more different numbers that do not count classes are measurements
-VALUES = 5000  # columns that a column of words becomes, at most
 MANY_MISSING = 0.1  # share of missing cells from which being missing is a feature
 RARE = 20  # a value of fewer rows may be absent from a training part
 DENSE_COLUMNS = 300
@@ -476,7 +475,7 @@ class _Plan:
         return self.has_words or bool(self.gaps)
 
     def width(self, index: int) -> int:
-        """Return how many columns words become if all rows are trained on, if none share one."""
+        """Return how many columns words become if all rows are trained on."""
         return self.columns[index].distinct + (index in self.gaps)
 
     def rows(self) -> Any:
@@ -500,11 +499,11 @@ class _Plan:
         if not self.has_words:
             return marked if "gaps" in steps else median
         columns = self.columns.items()
-        width = sum(min(self.width(j), VALUES) if column.words else 1 for j, column in columns)
+        width = sum(self.width(j) if column.words else 1 for j, column in columns)
         wide = width > DENSE_COLUMNS or width * len(self.rows()) > DENSE_ENTRIES
         form = {} if wide else {"sparse_output": False}
         two = OneHotEncoder(drop="if_binary", handle_unknown="ignore", **form)
-        more = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=VALUES, **form)
+        more = OneHotEncoder(handle_unknown="ignore", **form)
         named = SimpleImputer(missing_values=None, strategy="constant", fill_value=self.missing)
         parts, end = [], 0
         for step, part in zip(_STEPS, (median, marked, two, more), strict=True):
@@ -528,7 +527,6 @@ class _Plan:
                 made += [f"{name}_{word}" for word in words]
             else:
                 made.append(name)
-            made += [f"{name}_infrequent_sklearn"] if self.steps[j] == "words" else []
             made += [f"missingindicator_{name}"] if self.steps[j] == "gaps" else []
         return len(set(made)) < len(made)
 
@@ -567,8 +565,6 @@ def _explain_columns(table: Table, plan: _Plan) -> list[str]:
     columns = {j: plan.columns[j] for j in sorted(plan.columns)}
     two = [j for j in columns if plan.steps[j] == "two_words"]
     words = [j for j in columns if plan.steps[j] == "words"]
-    many = [j for j in words if plan.width(j) > VALUES]
-    some = [j for j in words if j not in many]
     marked = [j for j in plan.gaps if plan.steps[j] == "gaps"]
     if marked and not plan.has_words:
         marked = plan.gaps  # one imputer for all columns marks all
@@ -583,12 +579,7 @@ def _explain_columns(table: Table, plan: _Plan) -> list[str]:
     ]
     said += [
         ("The two words of {} become 0 and 1.", two),
-        (f"The words of {{}} become {sum(map(plan.width, some))} columns of 0 and 1.", some),
-        (
-            f"Of the more than {VALUES:,} words of {{}}, the {VALUES - 1:,} most frequent become "
-            "columns of 0 and 1, and the others share one.",
-            many,
-        ),
+        (f"The words of {{}} become {sum(map(plan.width, words)):,} columns of 0 and 1.", words),
         (f"{median}.", [j for j in plan.gaps if not columns[j].words and j not in marked]),
         (f"{median}, and columns of 0 and 1 mark them.", marked),
         (f"{empty}count as one more word.", [j for j in plan.gaps if columns[j].words]),

@@ -50,8 +50,7 @@ def read_labelled(
       1970, times of day become hours. If no date of a column tells whether day or month comes
       first, the column is refused.
     - *Words*, also yes and no, stay words; then X is an array of objects with the columns of
-      numbers first, and ``prepare`` makes a column of 0 and 1 for each word (beyond 5,000, for the
-      most frequent ones and one for all others).
+      numbers first, and ``prepare`` makes a column of 0 and 1 for each word.
     - *Missing cells* are empty or say NA, N/A, NaN, null, None, ``?``, ``-`` or ``.``; ``prepare``
       puts the median in their place, or counts them as one more word. Rows without a label are
       left out.
