@@ -98,6 +98,39 @@ def test_a_table_is_diagnosed_searched_and_fitted(table: Path) -> None:
     assert "accuracy 100.00%" in said
 
 
+def test_a_regression_is_diagnosed_fitted_reported_and_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    size, town = rng.uniform(30, 200, 90), rng.choice(["Rome", "Oslo", "Bonn"], 90)
+    price = 2500 * size + 50_000 * (town == "Oslo") + 8000 * rng.normal(size=90)
+    price_of = ["" if i == 7 else f'"${price[i]:,.0f}"' for i in range(90)]
+    rows = [f"{i},{size[i]:.1f},{town[i]},{price_of[i]}" for i in range(90)]
+    path = tmp_path / "houses.csv"
+    path.write_text("\n".join(["id,size,town,price", *rows]))
+    place = tmp_path / "report.html"
+    result = invoke_with_report(path, "--report", place)
+    said = " ".join(result.output.split())
+    assert result.exit_code == 0, result.output
+    assert "task regression: the label has 89 different numbers" in said
+    assert "Currency signs in column 'price' are dropped." in said
+    assert "Verdict: linear" in said
+    assert all(f"{rung}: " in said for rung in ("planes", "kernels", "quantiles"))
+    assert "of the best possible" in said
+    r2, mae = re.findall(r"(?:R²|mean absolute error) +([\d.,]+) +[\d.,]+ to", result.output)
+    text = place.read_text(encoding="utf-8")
+    assert "The label, &#x27;price&#x27;, goes from" in text
+    assert "Residuals" in text
+    program = re.search("<pre.*?><code>(.*?)</code>", text, re.S)
+    assert program is not None
+    exec(html.unescape(program[1]), {})
+    again = capsys.readouterr().out
+    assert f"R²: {float(r2):.4g}" in again
+    assert float(again.split()[-1]) == pytest.approx(float(mae.replace(",", "")), rel=1e-3)
+    model = mm.load(place.with_suffix(".mmg"))
+    assert np.isfinite(model.predict(np.array([[100.0, "Rome"]], dtype=object))).all()
+
+
 def test_many_rows_are_sampled_openly(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SEARCHED_ROWS", 100)
     said = " ".join(invoke(rings).output.split())

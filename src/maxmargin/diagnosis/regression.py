@@ -4,7 +4,7 @@ Families are compared on held-out rows by absolute errors, since squared ones ha
 out. An error that a method reaches bounds the noise from above; nothing bounds it from below.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -211,7 +211,7 @@ class _Regression:
         planes = [{"C": cost, **tube} for tube in tubes for cost in _COSTS]
         kernels = [{"gamma": width, "C": cost, **tube} for width in _WIDTHS for tube in tubes
                    for cost in _KERNEL_COSTS]  # fmt: skip
-        self.questions = {
+        self.questions: dict[str, Callable[[], Rung]] = {
             "columns": self._describe_columns,
             "constants": self._try_constants,
             "planes": partial(self._try, "planes", "a plane", "linear regression", planes),

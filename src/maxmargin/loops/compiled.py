@@ -230,8 +230,8 @@ _SOURCES = _digest_sources()
 # ------------------------------------------------------------------- messages
 
 _COMPILING = (
-    "compiling numerical loops for this machine, once: about 5 seconds for a fit, 15 for a search "
-    "or a diagnosis (no time limit counts them)"
+    "compiling numerical loops that are used for the first time on this machine: some seconds, "
+    "which no time limit counts"
 )
 _NOT_KEPT = (
     "compiled loops cannot be kept for the next time (%s): "
