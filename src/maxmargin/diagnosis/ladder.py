@@ -544,10 +544,11 @@ class _Rungs:
         """What is known of the least possible error, as a sentence."""
         assert self.best is not None
         mean = "" if self.scoring == "accuracy" else ", as a mean over the classes"
+        count, name = len(self.scored), self.best.name
+        best = name if count == 1 else f"the best of {count} methods, {name},"
         return (
-            f"the best of {len(self.scored)} methods, {self.best.name}, errs on "
-            f"{1 - self.best.score:.1%} of the held-out rows{mean}, so that the least possible "
-            f"(Bayes) error is at most {self.least_error:.1%}"
+            f"{best} errs on {1 - self.best.score:.1%} of the held-out rows{mean}, so that the "
+            f"least possible (Bayes) error is at most {self.least_error:.1%}"
         )
 
     @property
@@ -721,9 +722,9 @@ def _open(rungs: _Rungs) -> str:
         known.append(str(rungs.given_up))
     known += map(str, rungs.curves)
     return (
-        f"there is signal, and no method is significantly better than a plane, but too many errors "
-        f"are left to call the classes almost linearly separable; whether they overlap, or more "
-        f"rows would show a boundary, is open. What is known: {_capitalize('; '.join(known))}."
+        "there is signal, and nothing is shown to be better than a plane, but too many errors are "
+        "left to call the classes almost linearly separable; whether they overlap, or more rows "
+        f"would show a boundary, is open. What is known: {_capitalize('; '.join(known))}."
     )
 
 
