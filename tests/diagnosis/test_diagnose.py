@@ -676,6 +676,9 @@ def test_the_truth_table_of_xor_is_not_linear(copies: int) -> None:
     found = mm.diagnose(X, y)
     assert found.verdict == "non-linearly separable"
     assert found.recommend().fit(X, y).score(X, y) == 1.0
+    conjunction = mm.diagnose(X, X.all(axis=1))
+    assert conjunction.verdict == "linearly separable"
+    assert not any("Cover" in said for said in conjunction.warnings)
 
 
 def test_too_few_rows_are_called_too_few() -> None:

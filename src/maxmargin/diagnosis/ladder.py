@@ -741,7 +741,7 @@ def _warnings(rungs: _Rungs, verdict: str, advised: Candidate) -> list[str]:
     found = list(rungs.messages)
     if rungs.sample.uneven:
         found[0] = f"{found[0]} {_scaling(advised)}"
-    if verdict == "linearly separable":
+    if verdict == "linearly separable" and not rungs.tabulated:
         if rungs.chance > 0.01:
             found.append(
                 "With this few rows for this many columns, planes would separate random labels "
@@ -828,9 +828,11 @@ def _why_a_plane(rungs: _Rungs) -> str:
     if not rivals or hopeless(~found.right, found.metric):
         if 1 - found.score <= _SMALL * rungs.constant_error:
             return "a plane makes too few errors for anything to be significantly better."
+        if rungs.planes.separable:
+            return "a plane separates the rows, which are too few to compare it with others."
         least = np.bincount(found.metric.y, minlength=rungs.table.n_classes).min()
         return (
-            f"with {least} rows compared in the smallest class, nothing could be shown to be "
+            f"with only {least} held-out rows in the smallest class, nothing could be shown to be "
             "significantly better than a plane."
         )
     nearest = max(rivals, key=lambda gain: gain.lead)
