@@ -317,7 +317,7 @@ class Problem(Generic[AnyFeatures]):
         What that takes from the sums goes back through free duals.
         """
         beta, _ = within_groups(self.loss, beta, self.groups, self.totals)
-        kept = _snapped_duals(self.features, self.row, beta, self.loss.low, self.loss.high)
+        kept = _without_rounding(self.features, self.row, beta, self.loss.low, self.loss.high)
         if kept is beta:
             return beta
         mended, _ = within_groups(self.loss, kept, self.groups, self.totals)
@@ -360,22 +360,23 @@ LinearProblem = Problem[LinearFeatures]
 KernelProblem = Problem[KernelFeatures]
 
 
-def _snapped_duals(features: Any, row: Ints, beta: Floats, low: Any, high: Any) -> Floats:
-    """Return duals snapped where that changes nothing else: a small one of a long row may count."""
-    part, used = rounding_of(len(row)), np.flatnonzero(beta)
-    low, high = (np.broadcast_to(bound, beta.shape).ravel()[used] for bound in (low, high))
-    values = beta.ravel()[used]
-    aims = snapped(values, low, high, part)
-    moved = np.flatnonzero(aims != values)
-    if not len(moved):
+def _without_rounding(features: Any, row: Ints, beta: Floats, low: Any, high: Any) -> Floats:
+    """Return duals with 0 for those that are rounding of the largest.
+
+    Those at a bound of their own, and those of rows that are longer by as much, count.
+    """
+    part, size = rounding_of(len(row)), np.abs(beta).ravel()
+    largest = int(size.argmax()) if len(size) else 0
+    small = np.flatnonzero((size > 0.0) & (size <= part * size[largest : largest + 1]))
+    if not len(small):
         return beta
-    at = np.append(moved, np.abs(values).argmax())
-    steps = np.append((values - aims)[moved], part * values[at[-1]])
-    squares = features.take(row[used[at]]).squared_norms()
-    lengths = np.abs(steps) * np.sqrt(np.maximum(squares, 0.0))
-    moved = moved[lengths[:-1] <= lengths[-1]]
+    bound = np.broadcast_to(np.where(beta > 0, high, low), beta.shape).ravel()[small]
+    squares = features.take(row[np.append(small, largest)]).squared_norms()
+    lengths = np.sqrt(np.maximum(squares, 0.0))
+    inside = size[small] <= part * np.abs(bound)
+    short = size[small] * lengths[:-1] <= part * size[largest] * lengths[-1]
     kept = beta.copy()
-    kept.flat[used[moved]] = aims[moved]
+    kept.flat[small[inside & short]] = 0.0
     return kept
 
 
@@ -434,7 +435,7 @@ class MulticlassProblem:
     def settled(self, beta: Floats) -> Floats:
         """Return duals with 0 for those that are rounding of the others."""
         row, cost = np.repeat(np.arange(len(self)), self.n_classes), self.cost[:, np.newaxis]
-        return _snapped_duals(self.features, row, beta, -cost, cost)
+        return _without_rounding(self.features, row, beta, -cost, cost)
 
     is_hinge = False
 
