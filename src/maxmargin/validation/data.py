@@ -116,9 +116,10 @@ def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
     classes = classes_of(y)
     whole = y.dtype.kind in "biu" or (y.dtype.kind == "f" and (classes % 1 == 0).all())
     if not whole or 2 * len(classes) > len(y):
-        if y.dtype.kind == "O" and all(isinstance(each, int) for each in classes):
+        numbers = y.dtype.kind == "O" and all(isinstance(each, int) for each in classes)
+        if numbers and abs(largest := max(classes, key=abs)) >= 2**63:
             raise ValueError(
-                f"y contains whole numbers beyond 64 bits, such as {shown(max(classes, key=abs))}: "
+                f"y contains whole numbers beyond 64 bits, such as {shown(largest)}: "
                 "use smaller numbers, or strings, as labels."
             )
         check_classification_targets(y)  # slow; it refuses fractions, and warns of many classes
