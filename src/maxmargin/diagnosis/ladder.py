@@ -127,7 +127,7 @@ def diagnose(
     Numbers with fractions, or many different whole ones, are no classes but a regression (see
     ``task``). The questions are then: does anything predict better than a constant ("no signal" if
     not), an RBF kernel better than a plane ("curved", or "linear" if not), and boosted trees better
-    than both ("not linear")? To predict better means smaller absolute errors on rows not fitted to,
+    than both ("not linear")? To predict better means smaller absolute errors on held-out rows,
     with p < 0.01 in a paired t-test. R² and mean absolute errors have 95 % intervals; the noise is
     bounded from above only. Costs and tubes of what is recommended suit the spread of y.
 
