@@ -1,5 +1,6 @@
 """ℓ1 and elastic-net machines: the gap closes, oracles agree, and forgeries are refused."""
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn.svm
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 import maxmargin as mm
@@ -85,6 +87,44 @@ def test_columns_of_any_scale_are_welcome(intercept: Intercept, ratio: float, lo
     solution = solved(problem, 1e-8)
     assert certify(problem, solution).holds(1e-7)
     assert solution.w[3] == 0.0
+
+
+@of_both_losses
+@pytest.mark.parametrize("ratio", [0.5, 1.0])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("shape", [(6, 40), (60, 20), (40, 100)])
+def test_columns_may_be_far_from_0(
+    shape: tuple[int, int], intercept: Intercept, ratio: float, loss: str
+) -> None:
+    X, y, weight = rows(9, *shape)
+    y[:2] = 1.0, -1.0
+    problem = machine(X + 3465, y, weight, ratio, intercept, loss=loss)
+    solution = solved(problem, 1e-6, max_iter=300)
+    assert certify(problem, solution).holds(1e-5)
+    again = attempted(problem, 1e-6, start=solution, max_iter=300)
+    assert again.run.status is Status.OPTIMAL
+
+
+@of_both_losses
+def test_a_large_cost_far_from_0_is_soon_solved_to_rounding(loss: str) -> None:
+    X, y, _ = rows(9, 6, 40)
+    y[:2] = 1.0, -1.0
+    for penalty in ("l1", "elasticnet"):
+        model = mm.LinearSVC(
+            C=1e8, penalty=penalty, loss=loss, intercept="penalized", max_iter=1000
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X + 3465, y)
+        assert model.status_ in (Status.OPTIMAL, Status.ROUNDING)
+
+
+@of_both_losses
+def test_nobody_is_warned_of_what_overflows(loss: str) -> None:
+    X, y, weight = rows(9)
+    for size in (1e154, 1e-154):
+        problem = machine(size * X, y, 1e20 * weight, 0.5, Intercept.FREE, loss=loss)
+        attempted(problem, max_iter=20)  # warnings are errors here
 
 
 @of_both_losses

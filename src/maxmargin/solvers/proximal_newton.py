@@ -36,7 +36,7 @@ from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.duality import best_intercept, within_groups
 from maxmargin.problems.features import LinearFeatures
-from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
+from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point, Problem
 from maxmargin.solvers.linear_systems import solve_by_products, solve_positive
 from maxmargin.solvers.row_sums import Passes, sum_squares
 
@@ -81,12 +81,16 @@ class ProximalNewton:
 
     def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each Newton step, and unfinished ones on the way."""
-        state = _ProximalState(self, problem, start)
+        # What overflows is not better than what is known, and nobody is to be warned of it.
+        with np.errstate(all="ignore"):
+            state = _ProximalState(self, problem, start)
         yield state.iterate()
         while not state.converged:
-            for _ in state.advance():
-                yield state.iterate().unfinished()
-            yield state.iterate()
+            step, paused = state.advance(), True
+            while paused:
+                with np.errstate(all="ignore"):
+                    paused = next(step, step) is None
+                yield state.iterate() if not paused else state.iterate().unfinished()
 
 
 def best_scale(terms: Loss, beta: Floats, v: Floats, l1: float, l2: float) -> tuple[float, float]:
@@ -407,14 +411,16 @@ class _ProximalState:
 
     def __init__(self, settings: ProximalNewton, problem: LinearProblem, start: Point) -> None:
         self.settings, self.given = settings, problem.features
-        self.problem = problem = with_constant_column(problem)
+        self.far = _far_from_zero(problem)
+        problem = _with_tie(problem) if self.far else with_constant_column(problem)
+        self.problem = problem
         X, self.loss = problem.features.X, problem.loss
         self.free = problem.intercept is Intercept.FREE
         self.passes = Passes(problem, settings.threads, centred=not sp.issparse(X))
         self.columns = _SparseColumns(X) if sp.issparse(X) else _DenseColumns(X, self.passes.centre)
         self.l1, self.l2 = problem.l1_ratio, 1 - problem.l1_ratio
         n, d = X.shape
-        self.kinked = not self.loss.quadratic.any()
+        self.kinked = not self.loss.quadratic.all()
         self.shares = self._smoothing_shares()
         self.stage, self.smoothing, self.stage_steps = self.loss, 0.0, 0
         self.stages_idle, self.stage_began = 0, (np.inf, -np.inf)
@@ -430,7 +436,8 @@ class _ProximalState:
         self.products = _GramProducts(self.columns, n)
         self.scores = self.passes.scores(self.w, 0.0, np.empty(n))
         if start.beta is not None:
-            beta = self._balance(start.beta)
+            given = start.beta
+            beta = self._balance(np.append(given, -given.sum()) if self.far else given)
             self._offer(beta, self.passes.combination(beta))
         if self.kinked:
             known = np.zeros(n) if start.beta is None else beta
@@ -453,7 +460,8 @@ class _ProximalState:
         w, b = self.best_w, self.best_b - float(self.passes.centre @ self.best_w)
         if constant := self.given.constant:
             w, b = w[:-1], constant * float(w[-1])
-        return Iterate(self.primal, self.dual, w, b, self.best_beta, converged=self.converged)
+        beta = self.best_beta[:-1] if self.far else self.best_beta
+        return Iterate(self.primal, self.dual, w, b, beta, converged=self.converged)
 
     def advance(self) -> Iterator[None]:
         """Make a Newton step, pausing in between."""
@@ -521,7 +529,7 @@ class _ProximalState:
     def _best_b(self, loss: Loss) -> float:
         if not self.free:
             return 0.0
-        if not loss.quadratic.any():
+        if not loss.quadratic.all():
             return best_intercept(loss, self.scores, self.b)
         return float(loops.proximal_newton.best_offset(loss, self.scores, self.b))
 
@@ -543,7 +551,7 @@ class _ProximalState:
     def _column_masses(self) -> Floats:
         """Return the curvature of each column if all rows were inside the margin."""
         quadratic = self.stage.quadratic
-        curvature = 1 / quadratic if quadratic.any() else np.ones(len(quadratic))
+        curvature = 1 / quadratic if quadratic.all() else np.ones(len(quadratic))
         return sum_squares(self.problem.features.X, curvature, self.passes.centre)
 
     def _smoothing_shares(self) -> Floats:
@@ -551,7 +559,10 @@ class _ProximalState:
         if not self.kinked:
             return np.ones(len(self.loss.target))
         bound = self.loss.high - self.loss.low
-        return np.asarray(bound.max() / bound)
+        shares = np.ones(len(bound)) if np.isinf(bound).any() else np.max(bound) / bound
+        if self.far:  # the more, the less the tie would outweigh all other rows in the models
+            shares[-1] = max(1.0, self.far**2 / len(bound)) * shares[:-1].mean()
+        return np.asarray(shares)
 
     def _first_smoothing(self) -> float:
         """Return how much to smooth where all weights are 0: just enough that few would leave it.
@@ -722,3 +733,38 @@ def with_constant_column(problem: LinearProblem) -> LinearProblem:
     else:
         X = np.hstack([X, column])
     return replace(problem, features=LinearFeatures(X))
+
+
+_FAR = 30.0  # from 0, in standard deviations of a column
+
+
+def _far_from_zero(problem: LinearProblem) -> float:
+    """Return how far columns are from 0, in deviations; 0 if they are not, or may be centred."""
+    X, loss = problem.features.X, problem.loss
+    if problem.intercept is Intercept.FREE or sp.issparse(X) or loss.epsilon:
+        return 0.0
+    means, spread = X.mean(axis=0), X.std(axis=0)
+    far = float((np.abs(means) / np.where(spread > 0, spread, np.inf)).max(initial=0.0))
+    return far if far > _FAR else 0.0
+
+
+def _with_tie(problem: LinearProblem) -> LinearProblem:
+    """Return the problem with centred columns, a free intercept, and a row that ties it to w.
+
+    Columns far from 0 are all but equal to each other and to a constant one, and coordinates hardly
+    get ahead. With m their means and u the weight of the constant c, w·x + cu = w·(x − m) + b where
+    b = w·m + cu: a row (−m, −c) whose score must be 0. Any other costs more than all rows gain.
+    """
+    loss, X = problem.loss, with_constant_column(problem).features.X
+    means = X.mean(axis=0)
+    centred = np.vstack([X - means, -means])
+    curved = loss.quadratic > 0
+    bound = np.where(curved, 1 / np.where(curved, loss.quadratic, 1.0), loss.high - loss.low)
+    cost = 2.0 * float(bound.sum())
+    tied = loss._replace(
+        target=np.append(loss.target, 0.0),
+        low=np.append(loss.low, -cost),
+        high=np.append(loss.high, cost),
+        quadratic=np.append(loss.quadratic, 0.0),
+    )
+    return Problem.linear(centred, tied, l1_ratio=problem.l1_ratio)
