@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import maxmargin as mm
+from maxmargin.solvers.row_sums import Passes
 from tests.scale.conftest import ROOT
 
 MB = 1 << 20
@@ -83,6 +86,14 @@ def fit(parts: int, rows: int, d: int, memory: int, limit: int = 0) -> dict[str,
     return told
 
 
+@pytest.mark.parametrize("model", [mm.LinearSVC(), mm.LinearSVR()], ids=repr)
+def test_what_is_remembered_of_losses_is_no_view_of_them(model: Any) -> None:
+    """A view of a few would keep the losses of every block: 32 bytes a row."""
+    rows = np.random.default_rng(0).normal(size=(500, 3))
+    facts = Passes(model.formulate(rows, rows[:, 0] > 0).problems[0], 1).facts
+    assert all(each.base is None for each in facts.targets)
+
+
 @pytest.mark.wide
 def test_a_fit_stays_within_its_memory() -> None:
     parts, rows, d, memory = 128, 20_000, 50, 64 * MB
@@ -92,8 +103,8 @@ def test_a_fit_stays_within_its_memory() -> None:
     assert told["holds"]
     assert not told["keeps duals"]
     # Blocks, parts and vectors are within the memory; a subsample, and what the C library keeps of
-    # what was freed, come on top: 142 to 176 MB were seen.
-    assert told["peak"] - told["base"] <= 3 * memory, told
+    # what was freed, come on top: 107 to 120 MB were seen.
+    assert told["peak"] - told["base"] <= 2.25 * memory, told
 
 
 @pytest.mark.full

@@ -4,10 +4,11 @@ A block is a run of 2ᵏ leaves, put together from the parts of a source that co
 threads work on one block, another thread reads the next. Leaves are those of the same rows in
 memory, and are merged in the same tree, so results are the same to the last bit.
 
-Of the memory that may be used, a quarter is for each of: the block that is worked on, the one that
-is read, parts on their way into it, and numbers that belong to rows (scores, duals). What does not
-fit of the latter goes to scratch files, which vanish with the process. If rows fit into half of the
-memory, they are kept after the first pass.
+Of the memory that may be used, 32 MB are for a subsample that solvers begin with. Of the rest, a
+quarter is for each of: the block that is worked on, the one that is read, parts on their way into
+it, and numbers that belong to rows (scores, duals). What does not fit of the latter goes to scratch
+files, which vanish with the process. If rows fit into half of the memory, they are kept after the
+first pass.
 """
 
 import copy
@@ -49,6 +50,7 @@ LossRule = Callable[[Any, Any], Loss]  # (labels, weight) of some rows -> their 
 
 _SHARES = 4  # of the memory: two blocks, parts, vectors
 _LEAST_BLOCKS = 2  # that memory must hold: then parts go through it and vectors go to files
+_TAKEN_OUT = 1 << 25  # bytes of the memory, at most, for a subsample that is solved first
 _OF_PHYSICAL = 8  # the share of the machine's memory that is used unless told otherwise
 _BESIDE_A_ROW = 80  # bytes of a block: labels, weight, loss and a few vectors
 _WORTH_A_THREAD = 1 << 19  # numbers read in a pass
@@ -710,7 +712,7 @@ def _bytes_of(X: Any) -> int:
 
 def _largest_run(sizes: list[int], memory: int) -> tuple[int, int]:
     """Return how many leaves (a power of two) a block has, and how many bytes it takes then."""
-    most = memory // _SHARES
+    most = (memory - min(_TAKEN_OUT, memory // _SHARES)) // _SHARES
     if 2 * sum(sizes) <= memory:  # all are kept: but the first are worked on before the last come
         most = min(most, sum(sizes) // _SHARES)
     if _LEAST_BLOCKS * max(sizes) > memory:

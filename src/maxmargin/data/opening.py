@@ -167,6 +167,7 @@ def open(
         default parts have about 32 MB, and a sixteenth of ``memory`` at most.
     memory : int or str, optional
         Bytes that rows and what belongs to them may take: a number, or ``"2GB"``, ``"512MiB"``.
+        Python, its libraries and compiled loops come on top: some 200 MB.
     checkpoint : path, optional
         A folder to which fits are saved now and then, and from which they go on.
     client : distributed.Client or str, optional

@@ -131,7 +131,15 @@ def take_rows(blocks: Blocks, rows: Ints) -> tuple[Any, Loss]:
     parts = [each[1] for each in found]
     target, low, high, quadratic = (np.concatenate([part[k] for part in parts]) for k in range(4))
     loss = Loss(target, low, high, quadratic, parts[0].epsilon)
-    return stacked([each[0] for each in found]), loss
+    pieces = [each[0] for each in found]
+    if blocks.sparse:
+        return stacked(pieces), loss
+    del found
+    X, at = np.empty((len(loss.low), blocks.d), dtype=np.result_type(*pieces)), 0
+    for k in range(len(pieces)):  # each goes as soon as it is copied: not all are there twice
+        X[at : at + len(pieces[k])] = pieces[k]
+        at, pieces[k] = at + len(pieces[k]), None
+    return X, loss
 
 
 def _set_zero(block: Block, name: str) -> None:

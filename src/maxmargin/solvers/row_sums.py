@@ -587,7 +587,8 @@ def _find_loss_facts(block: Block, n: int) -> tuple[float, bool, bool, list[Any]
     mean = float(loss.target.mean())
     sums = np.array([len(loss.target), mean, float(((loss.target - mean) ** 2).sum())])
     targets = loss.target[-block.first % step :: step] if two_sided else loss.target[:0]
-    return loss.epsilon, bool((loss.quadratic > 0).all()), two_sided, [targets], sums
+    # A view would keep the losses of all rows.
+    return loss.epsilon, bool((loss.quadratic > 0).all()), two_sided, [targets.copy()], sums
 
 
 def repaired(problem: LinearProblem, passes: Passes, beta: Floats) -> tuple[Floats, float]:

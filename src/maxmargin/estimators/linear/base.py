@@ -55,7 +55,7 @@ SOLVERS = ("auto", "newton", "dual_cd", "subgradient")
 _SURELY = 1.01  # times the reach, within which rows are looked for: scores are rounded
 _IMPLIED = 1e-3  # of the distance of its bounds, by which a dual may miss what scores imply
 _ARRAYS = 6  # about as many numbers are read of each row where duals are compared
-_KEPT_SHARE = 64  # bytes of the memory for blocks, for each row and problem that is kept
+_KEPT_SHARE = 192  # bytes of the memory for blocks, for each row and problem that is kept
 _KEPT_BYTES = 1 << 24  # support vectors beyond this are not copied into the model
 
 

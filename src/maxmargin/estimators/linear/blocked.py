@@ -201,7 +201,7 @@ class RowNumbers(NamedTuple):
 def _take_losses(block: Block) -> list[tuple[Floats, Floats]]:
     assert block.loss is not None
     loss = block.loss.take(slice(block.begin, block.end))
-    return [(loss.target, np.maximum(loss.high, -loss.low))]
+    return [(loss.target.copy(), np.maximum(loss.high, -loss.low))]  # no view of all the losses
 
 
 def put_duals(problem: BlockedProblem, point: Point) -> Point:
