@@ -21,6 +21,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 
 import maxmargin as mm
+from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import certify
 from maxmargin.problems.problem import Progress, Status
@@ -419,6 +420,15 @@ def test_reduced_hulls_that_meet_are_soon_certified(kernel: str, tmp_path: Path)
     with pytest.warns(ConvergenceWarning, match="contains the origin"):
         one = mm.OneClassSVM(nu=0.2, kernel="linear").fit(X - X.mean(axis=0))
     assert one.status_ is Status.NO_MARGIN
+
+
+def test_a_certificate_without_time_needs_no_more_kernel_values() -> None:
+    X, y = overlapping(700, 3.0)
+    model = mm.NuSVC(nu=0.2, kernel="laplacian").fit(X, y)
+    [(problem, point, *_)] = model.solution(X, y)
+    with clock.limited(0.0):
+        found = certify(problem, point, keep_intercept=True)
+    assert found.dual <= model.certificate_.primal <= found.primal
 
 
 def test_what_is_far_from_the_origin_or_thin_has_a_margin() -> None:

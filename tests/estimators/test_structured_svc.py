@@ -278,6 +278,27 @@ def test_neither_large_costs_nor_columns_of_other_scales_stall_the_solver(
     assert machine.certificate_.holds(1e-6)
 
 
+@pytest.mark.parametrize("name", ["classes", "labels", "chain", "ranking"])
+def test_unscaled_columns_are_solved_in_few_rounds(name: str) -> None:
+    rng = np.random.default_rng(0)
+    scale, n = 10.0 ** np.array([-4.0, -1.0, 0.0, 2.0, 5.0]), 24
+    X: Any = (rng.normal(size=(n, 6, 5)) + 10) * scale
+    model: Any
+    if name in ("classes", "labels"):
+        X = X[:, 0]
+        model, Y = (
+            (mm.structured.Multiclass(), rng.integers(0, 3, n))
+            if name == "classes"
+            else (mm.structured.Multilabel(), rng.integers(0, 2, (n, 3)))
+        )
+    else:
+        X, Y = list(X), [rng.permutation([0, 0, 0, 1, 1, 1]) for _ in range(n)]
+        model = mm.structured.Chain(n_states=2) if name == "chain" else mm.structured.Ranking()
+    found = mm.StructuredSVC(model, C=1e3, tol=1e-6).fit(X, Y)
+    assert found.certificate_.holds(1e-6)
+    assert found.n_iter_ <= 60
+
+
 def test_other_examples_are_certified_without_the_duals() -> None:
     X, Y = sequences(15)
     machine = mm.StructuredSVC(mm.structured.Chain(3)).fit(X, Y)

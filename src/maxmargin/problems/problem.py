@@ -1,5 +1,6 @@
 """Optimisation problems, points and iterates of their solvers, and why a run stopped."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -7,6 +8,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
@@ -258,7 +260,9 @@ class Problem(Generic[AnyFeatures]):
         if self.loss.target.any() or not self.totals.any():
             return None
         features: Any = self.features
-        return np.asarray(features.lengths(not self.totals.sum()))
+        with suppress(clock.OutOfTimeError):
+            return np.asarray(features.lengths(not self.totals.sum()))
+        return None
 
     def scaled(self, ratio: float) -> Self:
         """Return the problem with C times ``ratio``."""

@@ -7,7 +7,8 @@ the examples' working sets. Sweeps then move the duals of one example after the 
 outputs of its set, by pairwise steps with exact line search, which needs no decoder: they go on
 until what is to gain within the sets is small beside what the decoder found. Every few sweeps, a
 step along what they did together saves many of them; once few duals are strictly between their
-bounds, active-set steps give the last digits.
+bounds, active-set steps give the last digits. Where sweeps zigzag, as they do if columns differ in
+scale, and the sets are small, an interior-point method takes their place.
 
 The first rounds have few examples: outputs found at w = 0 say little, those found at a w learned
 from some of the examples say much.
@@ -18,7 +19,7 @@ Alayrac, Lukasewitz, Dokania, Lacoste-Julien (ICML 2016).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,6 +32,7 @@ from maxmargin.problems.structured import OutputDuals, StructuredProblem
 from maxmargin.structured.model import Cuts, joined_cuts
 
 _ACTIVE_SET_STEPS = 30  # where sweeps ended by themselves
+_INSIDE = 60  # interior-point steps at most
 _RIDGE, _TINY = 1e-13, 1e-300  # of the diagonal: where differences are dependent
 _NOISE = 1e-13  # of the terms of a sum: what is below may be rounding
 
@@ -49,6 +51,7 @@ class FrankWolfe:
     run: int = 2  # sweeps between two extrapolations
     steps: int = 4  # pairwise steps at an example, for each output of its set
     faces: int = 500  # duals above 0 up to which active-set steps follow the sweeps
+    inside: int = 10**8  # outputs times weights², up to which interior points replace zigzag
     idle: int = 5  # rounds without a dual after which an output is forgotten
     entries: int = 1 << 23  # of differences visited by one compiled call, at most
     group: int = 1 << 12  # examples decoded between two iterates
@@ -61,7 +64,7 @@ class FrankWolfe:
         best: Iterate | None = None
         while best is None or not best.converged:
             rows = np.sort(order[:count])
-            w, found = sets.weights(), []
+            w, found = sets.point(), []
             for begin in range(0, len(rows), self.group):
                 found.append(problem.examples.decode(rows[begin : begin + self.group], w))
                 yield (best or sets.unknown()).unfinished()
@@ -75,6 +78,9 @@ class FrankWolfe:
             elif relative_gap(primal, dual) <= self.rough or made == self.rounds:
                 count, made = count * self.growth, 0
             made += 1
+            if sets.zigzags and len(sets.alpha) * problem.size**2 <= self.inside:
+                sets.solve_inside()
+                continue
             for _ in self._sweeps(sets, rows, primal - dual, rng):
                 yield (best or sets.unknown()).unfinished()
 
@@ -94,7 +100,7 @@ class FrankWolfe:
             if float(sets.gaps[rows].sum()) <= self.inner * gap:
                 break
         else:  # they zigzag: C is large, or columns differ in scale
-            steps = self.faces
+            sets.zigzags, steps = True, self.faces
         yield from sets.solve_faces(self.faces, steps)
 
 
@@ -115,7 +121,8 @@ class WorkingSets:
         self.idle = np.zeros(n, np.int64)
         self.matrix = sp.csr_matrix((n, problem.size))
         self.square, self.products = np.arange(n), np.zeros(n)
-        self.gaps = np.zeros(n)
+        self.gaps, self.zigzags = np.zeros(n), False
+        self._inside: Floats | None = None
         self._dense = np.zeros(problem.size)
         if start.beta is not None and len(start.beta):
             self._adopt(start.beta)
@@ -136,6 +143,10 @@ class WorkingSets:
     def weights(self) -> Floats:
         """Return w = Σ α·difference."""
         return np.asarray(self.matrix.T @ self.alpha)
+
+    def point(self) -> Floats:
+        """Return where to decode: w, which interior-point steps know better than sums of duals."""
+        return self.weights() if self._inside is None else self._inside
 
     def duals(self) -> OutputDuals:
         """Return the outputs and their duals, without those of true outputs."""
@@ -158,9 +169,9 @@ class WorkingSets:
         h = self.loss - self.matrix @ w
         top = np.maximum.reduceat(h, self.begin[:-1])[rows]
         violation = found.violations(w)
-        half = 0.5 * float(w @ w)
-        primal = half + float(self.problem.cost[rows] @ np.maximum(violation, top))
-        dual = float(self.alpha @ self.loss) - half
+        own = self.weights()
+        primal = 0.5 * float(w @ w) + float(self.problem.cost[rows] @ np.maximum(violation, top))
+        dual = float(self.alpha @ self.loss) - 0.5 * float(own @ own)
         noise = _NOISE * (found.loss + abs(found.matrix(len(w))) @ np.abs(w))
         new = np.flatnonzero(violation > top + noise)
         self.idle = np.where(self.alpha > 0, 0, self.idle + 1)
@@ -259,11 +270,23 @@ class WorkingSets:
             yield
             if step == 1.0:
                 break
-        sums = np.add.reduceat(alpha, self.begin[:-1])
-        alpha *= (self.problem.cost / np.where(sums > 0, sums, 1.0))[self.rows]
-        w, before = np.asarray(self.matrix.T @ alpha), self.weights()
+        alpha, w = self._feasible(alpha)
+        before = self.weights()
         if (alpha - self.alpha) @ self.loss - 0.5 * (w - before) @ (w + before) > 0:
             self.alpha, self._w = alpha, w
+
+    def _feasible(self, alpha: Floats) -> tuple[Floats, Floats]:
+        """Return duals scaled to the sums they must have, and their weights."""
+        sums = np.add.reduceat(alpha, self.begin[:-1])
+        alpha = alpha * (self.problem.cost / np.where(sums > 0, sums, 1.0))[self.rows]
+        return alpha, np.asarray(self.matrix.T @ alpha)
+
+    def solve_inside(self) -> None:
+        """Solve for the weights and all duals by an interior-point method."""
+        cost, row = self.problem.cost, self.rows
+        outputs = Outputs(self.matrix.toarray(), self.loss, cost, row, self.begin[:-1])
+        alpha, self._inside = follow_inside(outputs)
+        self.alpha, self._w = self._feasible(alpha)
 
     def sweep(self, order: Ints, steps: int) -> None:
         """Visit examples in this order."""
@@ -273,6 +296,93 @@ class WorkingSets:
             self.alpha, self.square, self.products, self._w, h, before, steps * self._widest,
             self.gaps,
         )  # fmt: skip
+
+
+# ------------------------------------------------------------------- interior points
+#
+# With z = ξ − H ≥ 0 the slack of outputs, w = Σ α·difference, Σα = C and αz = μ are followed to
+# μ = 0 (Mehrotra's predictor and corrector). No scale of columns slows this down: its equations are
+# those of the weights, whose Cholesky factor does not depend on the units of columns.
+
+
+class Outputs(NamedTuple):
+    """The outputs of all examples, those of one next to each other."""
+
+    differences: Floats
+    loss: Floats
+    cost: Floats  # of examples
+    row: Ints  # the example of each output
+    begin: Ints  # the first output of each example
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum over the outputs of each example."""
+        return np.asarray(np.add.reduceat(values, self.begin))
+
+
+class _Inner(NamedTuple):
+    """Where the method stands."""
+
+    w: Floats
+    xi: Floats
+    alpha: Floats
+    z: Floats
+
+    def moved(self, step: "_Inner") -> "_Inner":
+        """Return the point near the end of a step, or before what it would take below 0."""
+        far = 0.99 * min(_room(self.alpha, step.alpha), _room(self.z, step.z))
+        return _Inner(*(x + far * dx for x, dx in zip(self, step, strict=True)))
+
+
+def follow_inside(o: Outputs) -> tuple[Floats, Floats]:
+    """Return duals, whose sums are right but for rounding, and the best weights for outputs."""
+    xi = np.full(len(o.cost), 1.0 + float(o.loss.max(initial=0.0)))
+    alpha = (o.cost / o.sums(np.ones(len(o.row))))[o.row]
+    at = _Inner(np.zeros(o.differences.shape[1]), xi, alpha, xi[o.row] - o.loss)
+    for _ in range(_INSIDE):
+        total = float(at.alpha @ at.z)
+        try:
+            factor = _factor_inside(o, at)
+        except (LinAlgError, ValueError):  # numbers that are not finite
+            break
+        ahead = _step_inside(o, at, factor, 0.0)
+        alpha = at.alpha + _room(at.alpha, ahead.alpha) * ahead.alpha
+        left = float(alpha @ (at.z + _room(at.z, ahead.z) * ahead.z)) / total
+        aim = left**3 * total / len(at.z) - ahead.alpha * ahead.z
+        at = at.moved(_step_inside(o, at, factor, aim))
+        if total <= _NOISE * abs(float(at.alpha @ o.loss)):
+            break
+    return at.alpha, at.w
+
+
+def _factor_inside(o: Outputs, at: _Inner) -> tuple[Any, Floats]:
+    """Return the factor of the equations of the weights, and the units that they are in."""
+    h = (at.alpha / at.z)[:, np.newaxis]
+    means = o.sums(h * o.differences) / o.sums(h)
+    centred = np.sqrt(h) * (o.differences - means[o.row])
+    normal = centred.T @ centred
+    unit = 1.0 / np.sqrt(1.0 + normal.diagonal())
+    normal *= unit[:, np.newaxis] * unit
+    normal[np.diag_indices(len(unit))] += unit * unit + _RIDGE  # weights may depend on others
+    return cho_factor(normal), unit
+
+
+def _step_inside(o: Outputs, at: _Inner, factor: tuple[Any, Floats], aim: Any) -> _Inner:
+    """Return the Newton step to where all αz are ``aim``."""
+    M, (w, xi, alpha, z), (cholesky, unit) = o.differences, at, factor
+    h, off = alpha / z, xi[o.row] - o.loss + M @ w - z
+    lacking, weight = o.cost - o.sums(alpha), o.sums(h)
+    q = aim / z - alpha - h * off
+    right = M.T @ (alpha + q - h * ((o.sums(q) - lacking) / weight)[o.row]) - w
+    dw = unit * cho_solve(cholesky, unit * right, check_finite=False)
+    dxi = (o.sums(q - h * (M @ dw)) - lacking) / weight
+    rise = dxi[o.row] + M @ dw
+    return _Inner(dw, dxi, q - h * rise, rise + off)
+
+
+def _room(x: Floats, step: Floats) -> float:
+    """Return the part of a step, at most all, that takes no x below 0."""
+    falls = step < 0
+    return float(np.min(-x[falls] / step[falls], initial=1.0))
 
 
 def _chosen(cuts: Cuts, which: Ints) -> Cuts:
