@@ -284,6 +284,7 @@ def test_unscaled_columns_are_solved_in_few_rounds(name: str) -> None:
     scale, n = 10.0 ** np.array([-4.0, -1.0, 0.0, 2.0, 5.0]), 24
     X: Any = (rng.normal(size=(n, 6, 5)) + 10) * scale
     model: Any
+    Y: Any
     if name in ("classes", "labels"):
         X = X[:, 0]
         model, Y = (
