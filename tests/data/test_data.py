@@ -529,6 +529,8 @@ def test_prices_are_numbers_and_a_label_in_the_midst_is_remarked(tmp_path: Path)
     assert remarked(data, "Column 'target' is the label by its name, not the last column.")
     assert data.layout is not None
     assert data.layout.task == "regression"
+    with pytest.raises(DataFileError, match="'call us' appears among numbers"):
+        read(tmp_path, text.replace(price[1], "call us"), "a.csv")
 
 
 def test_pixels_that_are_never_set_are_no_label(tmp_path: Path) -> None:

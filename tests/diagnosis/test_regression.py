@@ -8,11 +8,12 @@ from sklearn.base import is_regressor
 from sklearn.metrics import r2_score
 
 import maxmargin as mm
+from maxmargin.diagnosis.inputs import is_regression
 from maxmargin.diagnosis.significance import compare_errors, explained
 
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(200, 3))
-NOISE = RNG.normal(size=200)
+X = RNG.normal(size=(150, 3))
+NOISE = RNG.normal(size=150)
 PLANE = X @ np.array([1.0, 2.0, -1.0])
 STEPS = 5.0 * ((X[:, 0] > 0.3) ^ (X[:, 1] > 0.1)) + 0.3 * NOISE
 
@@ -25,14 +26,14 @@ STEPS = 5.0 * ((X[:, 0] > 0.3) ^ (X[:, 1] > 0.1)) + 0.3 * NOISE
         (STEPS, "not linear"),
         (NOISE, "no signal"),
         (np.exp(2 * NOISE), "no signal"),  # the median is nearer than the mean, which is no signal
-        (PLANE + 1e6 * (np.arange(200) % 50 == 7), "linear"),  # squared errors see outliers only
+        (PLANE + 1e6 * (np.arange(150) % 50 == 7), "linear"),  # squared errors see outliers only
     ],
     ids=["plane", "curve", "steps", "noise", "skewed noise", "outliers"],
 )
 def test_verdicts_are_true_and_models_fit(y: Any, verdict: str) -> None:
     found = mm.diagnose(X, y)
     assert found.verdict == verdict, str(found)
-    model = found.recommend()
+    model = found.recommend("ladder")
     assert is_regressor(model)
     assert np.isfinite(model.fit(X, y).predict(X)).all()
     assert {offer.rung for offer in found.alternatives} >= {"planes", "kernels", "quantiles"}
@@ -61,9 +62,10 @@ def test_few_rows_are_no_proof_of_no_signal() -> None:
 
 
 def test_the_task_is_told_from_the_labels_or_given() -> None:
-    assert mm.diagnose(X, np.arange(200) % 2).classes == (0, 1)
-    counts = np.arange(200) % 2
-    assert mm.diagnose(X, counts, task="regression").classes == ()
+    assert [is_regression(None, y) for y in (NOISE, np.arange(150) % 40, list("ab"))] == [
+        *(True, False, False)
+    ]
+    assert mm.diagnose(X[:20], np.arange(20) % 2, task="regression").classes == ()
     with pytest.raises(ValueError, match="hardly classes"):
         mm.diagnose(X, NOISE, task="classification")
 

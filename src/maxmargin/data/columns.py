@@ -328,6 +328,8 @@ def _read_labels(table: Table, index: int, task: str | None) -> tuple[Any, Any, 
         as_read = task == "regression" or column.notation
         return y if as_read else whole_numbers(y), rows, column.notation
     y, rows = _read_classes(table, index)
+    if task is None and y.dtype.kind == "U" and len(np.unique(y)) > len(y) / 2:
+        _read_column(table, index, rows)  # raises where all but a few are numbers
     if task is None and y.dtype.kind == "U" and _is_quantity(table, index):
         return _read_labels(table, index, "regression")  # such as prices with their currency
     return y, rows, ()

@@ -47,7 +47,7 @@ _ROWS = 2500  # that are cross-validated when there are 30 seconds
 _FRESH = 2  # times as many others, on which families are compared where there are so many rows
 _MOST_FRESH = 10_000
 _DENSE_COLUMNS = 2000  # beyond, trees are not asked
-_COSTS = (0.1, 1.0, 10.0, 100.0)
+_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _KERNEL_COSTS = (1.0, 30.0, 1000.0)
 _WIDTHS = (0.03, 0.125, 0.5, 2.0, 8.0)
 _TUBES = (0.1, 0.02)
@@ -73,22 +73,22 @@ def diagnose_numbers(
             bar.update(done, note=name)
             run.answers.append(ask())
     verdict, reason = run.decide()
-    ladder = run.rescaled(run.scored[run.chosen or _MEDIAN].best)
+    ladder = run.rescaled(run.scored[run.chosen].best) if run.chosen else run.simplest
+    candidate, advised = ladder, "it is the simplest, and nothing could be compared."
     if verdict == "no signal":
-        ladder = run.scored[_MEDIAN].best
-    candidate, because = (
-        (run.scored[_TREES].best, _TREES) if run.trees_win else (ladder, run.chosen)
-    )
-    advice = "nothing predicts better; more rows or other columns are needed."
-    if because and verdict != "no signal":
-        advice = f"{run.scored[because]}."
+        candidate = ladder = run.scored[_MEDIAN].best
+        advised = "nothing predicts better; more rows or other columns are needed."
+    elif run.trees_win:
+        candidate, advised = run.scored[_TREES].best, f"{run.scored[_TREES]}."
+    elif run.chosen:
+        advised = f"{run.scored[run.chosen]}."
     return Diagnosis(
         verdict=verdict,
         reason=reason,
         witness=tuple(run.gain.values()),
         rungs=tuple(run.answers),
         warnings=tuple(run.warn(verdict)),
-        advice=f"{describe(candidate.estimator())}: {advice}",
+        advice=f"{describe(candidate.estimator())}: {advised}",
         alternatives=tuple(run.offer()),
         scoring="neg_mean_absolute_error",
         n_rows=table.X.shape[0],
@@ -207,10 +207,10 @@ class _Regression:
         if len(others) >= _FRESH * len(rows):
             fresh = others[draw_rows(table.y[others], _MOST_FRESH, rng)]
             sample.X_fresh, sample.y_fresh = as_learnt(table.X[fresh], wide), target[fresh]
-        tubes = [{"epsilon": tube} for tube in _TUBES]
+        tubes: list[dict[str, Any]] = [{"epsilon": tube} for tube in _TUBES]
         planes = [{"C": cost, **tube} for tube in tubes for cost in _COSTS]
-        kernels = [{"gamma": width, "C": cost, **tube} for width in _WIDTHS for tube in tubes
-                   for cost in _KERNEL_COSTS]  # fmt: skip
+        kernels = [{"gamma": width, "C": cost, "epsilon": tube} for width in _WIDTHS
+                   for tube in _TUBES for cost in _KERNEL_COSTS]  # fmt: skip
         self.questions: dict[str, Callable[[], Rung]] = {
             "columns": self._describe_columns,
             "constants": self._try_constants,
@@ -267,7 +267,9 @@ class _Regression:
         if heading == _TREES and (self.sample.wide or self.table.X.shape[1] > _DENSE_COLUMNS):
             return Rung(_TREES, "not asked: the rows are too wide for it.", ran=False)
         rival = self.scored.get(self.chosen)
-        learn = fit_tubes if heading == "kernels" else fit_each
+        # Planes on wide rows are found sooner by their kernel matrix.
+        by_matrix = heading == "kernels" or (heading == "planes" and self.sample.wide)
+        learn = fit_tubes if by_matrix else fit_each
         found = self._cross_validate(name, learn, self._settings(kind, tried))
         if found is None:
             return Rung(heading, _TIME, ran=False)
@@ -374,6 +376,13 @@ class _Regression:
             return "curved", f"on held-out rows, {self.gain['kernels']}."
         others = "; ".join(map(str, self.gain.values()))
         return "linear", f"no curve is significantly nearer than a plane: {others}."
+
+    @property
+    def simplest(self) -> Candidate:
+        """What to use if nothing could be compared."""
+        settings = (("C", self.spread), ("epsilon", _round(_TUBES[0] * self.spread)))
+        sample = self.sample
+        return Candidate("linear regression", settings, True, sample.sparse, sample.wide)
 
     def rescaled(self, best: Candidate) -> Candidate:
         """Return a candidate for the targets as they are."""

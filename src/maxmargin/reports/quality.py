@@ -41,17 +41,21 @@ class Figure(NamedTuple):
     share: bool = True  # of rows or pairs, written in percent
 
     def __str__(self) -> str:
-        if math.isnan(self.value):
-            return "undefined"
-        return f"{self.value:.2%}" if self.share else amount(self.value)
+        return "undefined" if math.isnan(self.value) else self._written(self.value)
+
+    def _written(self, value: float) -> str:
+        return (
+            f"{value:.2%}" if self.share else f"{value:.4f}" if self.name == "R²" else amount(value)
+        )
 
     @property
     def interval(self) -> str:
         """The interval in words, or nothing."""
         if math.isnan(self.low):
             return ""
-        low, high = (f"{end:.1%}" if self.share else amount(end) for end in (self.low, self.high))
-        return f"{low} to {high}"
+        if self.share:
+            return f"{self.low:.1%} to {self.high:.1%}"
+        return f"{self._written(self.low)} to {self._written(self.high)}"
 
 
 @dataclass
