@@ -61,7 +61,7 @@ class RareClass:
                     break
                 yield best.unfinished()
             start = Point(found.w, found.b, found.beta)
-            scores = problem.features.scores(found.w) + found.b
+            scores = problem.products(found.w) + found.b
             best = best.improved(_iterate(problem, start, found.dual, scores))
             outside = losses.values(problem.loss, scores)
             outside[rows] = 0.0
@@ -114,9 +114,9 @@ class RareClass:
 
     def _first(self, problem: LinearProblem) -> Ints:
         """Return the rare rows, others that lie far towards them, and some spread evenly."""
-        n, features, rare = len(problem), problem.features, self.rare(problem)
-        towards = np.asarray(features.X[rare].mean(axis=0), dtype=np.float64).ravel()
-        away = -features.scores(features.join(towards, 0.0))
+        n, rare = len(problem), self.rare(problem)
+        towards = np.asarray(problem.features.X[rare].mean(axis=0), dtype=np.float64).ravel()
+        away = -problem.products(towards)
         near = np.argpartition(away, min(self.near, n // 10))[: min(self.near, n // 10)]
         spread = min(self.spread, n // 20)
         return np.unique(np.concatenate([rare, near, np.arange(spread) * n // spread]))
