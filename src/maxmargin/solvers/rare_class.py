@@ -26,7 +26,8 @@ class RareClass:
 
     threads: int | None = None
     least_rows: int = 500  # of a problem that is worth it
-    rare_part: int = 20  # of the rows: at most one in this many is of a rare class
+    rare_part: int = 20  # of the rows: at most one in this many is of a rare class …
+    few: int = 50  # … or so many rows, if they are at most one in ten
     set_part: int = 3  # of the rows: if a working set needs more than one in this many, all are
     wrong_part: int = 4  # the same of rows on the wrong side of their margins
     near: int = 200  # rows of the other class that lie farthest towards the rare one, at first …
@@ -45,7 +46,8 @@ class RareClass:
         none, n, loss = np.empty(0, np.int64), len(problem), problem.loss
         if n < self.least_rows or problem.intercept is Intercept.NONE or loss.epsilon:
             return none
-        rare = rare_rows(blocks_of(problem), n // self.rare_part)
+        most = max(n // self.rare_part, min(self.few, n // 10))
+        rare = rare_rows(blocks_of(problem), most)
         plain = len(rare) and np.isfinite(loss.high - loss.low).all() and not loss.quadratic.any()
         return rare if plain else none
 
