@@ -54,7 +54,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         Iterations allowed; -1 stands for the default.
     memory : int or "auto", default="auto"
         Bytes that kept kernel values may take; "auto": cache_size, or half of what is free.
-        The model does not depend on it, only the time. Up to 1,500 rows all are kept (18 MB).
+        The model does not depend on it, only the time. Up to 3,000 rows all are kept (72 MB).
     max_time : float or None, default=None
         Seconds allowed for the fit; the best answer so far is kept, with its gap.
     warm_start : bool, default=False
