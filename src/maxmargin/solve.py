@@ -315,7 +315,8 @@ def run_solver(
     elif watch.exhausted:
         status = Status.STALLED
     point = Point(last.w, last.b, last.beta)
-    return Attempt(point, replace(ended, status=status), watch.trace, watch.earlier(problem, start))
+    earlier = () if last is watch.settled else watch.earlier(problem, start)
+    return Attempt(point, replace(ended, status=status), watch.trace, earlier)
 
 
 class _GapRule:
@@ -369,7 +370,7 @@ class _GapRule:
         The dual objective rises from round to round, but what is minimised may rise as well.
         """
         of_kernel = isinstance(problem, Problem) and isinstance(problem.features, KernelFeatures)
-        if self.last is self.settled or not of_kernel or problem.totals.any():
+        if not of_kernel or problem.totals.any():
             return ()
         if self.settled is None:
             return (problem.guess(start),)
