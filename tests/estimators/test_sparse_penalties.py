@@ -128,6 +128,19 @@ def test_nobody_is_warned_of_what_overflows(loss: str) -> None:
 
 
 @of_both_losses
+@pytest.mark.parametrize("seed", [4, 18, 32, 35])
+def test_tol_is_reached_on_columns_of_any_scale(seed: int, loss: str) -> None:
+    """Where |v| ≤ 1 holds but for rounding, no more than rounding of D may be given for it."""
+    X, y, weight = rows(seed, 40, 6)
+    rng = np.random.default_rng(seed)
+    X *= 10.0 ** rng.uniform(-8, 8, 6)
+    for free in (False, True):
+        model = mm.LinearSVC(C=10 ** rng.uniform(-1, 2), penalty="l1", loss=loss, tol=1e-7)
+        model.set_params(fit_intercept=free).fit(X, y, sample_weight=weight)
+        assert model.status_ is Status.OPTIMAL
+
+
+@of_both_losses
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_many_columns_are_searched_for_the_few_that_matter(intercept: Intercept, loss: str) -> None:
     X, y, weight = rows(4, 80, 3000)

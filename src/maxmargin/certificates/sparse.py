@@ -31,7 +31,7 @@ from maxmargin.problems.rounding import (
 
 _TRIES = 12  # to scale duals down until they are feasible as they are stored
 _PULLS = 2  # of free duals, before that
-_WORTH_PULLING = 1e-11  # part of D that is lost by scaling down
+_WORTH_PULLING = 1e-11  # part of D that scaling down would lose, with the slack that it leaves
 _NEAR = 64 * EPS  # of Σ|βx|: v that are so near to their limit are kept from it
 _MOST_PULLED = 1000  # columns
 _MOST_EXACT = 2 * 10**7  # products that are summed exactly: seconds
@@ -117,7 +117,8 @@ def _feasible(
         largest = float((np.abs(implied.value) + off).max(initial=0.0))
         if largest <= penalty.l1:
             return evaluated, beta, implied, infeasibility
-        if tried < _PULLS and largest > penalty.l1 * (1 + _WORTH_PULLING):
+        lost = largest / penalty.l1 - 1 + 2 * EPS * float(implied.size.max())
+        if tried < _PULLS and lost > _WORTH_PULLING:
             pulled = _rebalance(problem, _pulled_in(problem, beta, implied, penalty))
             infeasibility += float(np.abs(pulled - beta).sum() / np.abs(beta).sum())
             beta, evaluated = pulled, _evaluate(problem, point, pulled)
