@@ -51,12 +51,14 @@ def feasible_start(loss: Loss, groups: Ints, totals: Floats) -> Floats:
     return beta
 
 
-def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tuple[Floats, float]:
+def within_groups(
+    loss: Loss, beta: Floats, groups: Ints, totals: Floats, *, by_free: bool = False
+) -> tuple[Floats, float]:
     """Return β clipped to its box with the right sum in every group; and the change.
 
     Where the sum is too large in one direction, by more than rounding, the variables of that
-    direction are scaled down; where there is nothing to scale down they share in the slack that is
-    left. Variables between 0 and a bound make up for little, so that the others stay in place.
+    direction are scaled down, or those between 0 and a bound make up for it alone, if ``by_free``
+    and it is little. The same where there is nothing to scale down, or else all share in the slack.
     """
     sums, inside = _group_sums(loss, beta, groups, totals)
     if inside and (np.abs(sums[0] + sums[1]) <= BALANCED * sums[2]).all():
@@ -67,7 +69,7 @@ def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tup
     for g, wanted in enumerate(totals):
         members = np.flatnonzero(groups == g)
         low, high = loss.low[members], loss.high[members]
-        clipped[members] = _summing_to(float(wanted), clipped[members], low, high)
+        clipped[members] = _summing_to(float(wanted), clipped[members], low, high, by_free)
     change = float(np.abs(clipped - beta).sum())
     return clipped, change / size if size > 0 else float(change > 0)
 
@@ -79,20 +81,20 @@ def _group_sums(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tuple
     return sums, bool(loops.rounding.sum_groups(loss.low, loss.high, beta, groups, sums))
 
 
-def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Floats:
+def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats, by_free: bool) -> Floats:
     excess = total(beta).value - wanted
     sign = 1.0 if excess > 0 else -1.0
     heavier = sign * beta > 0
     weight, others = float(np.abs(beta[heavier]).sum()), float(np.abs(beta[~heavier]).sum())
     if abs(excess) <= BALANCED * (weight + others):
         return beta
-    # What is 0 or at a bound stays there if there is little to mend, and what is free has room.
+    # What is 0 or at a bound stays there, as long as what is free has room.
     size, end = np.abs(beta), low if excess > 0 else high
     room = np.where(heavier, size, np.minimum(size, np.abs(end - beta)))
     room[(beta == low) | (beta == high)] = 0.0
     free, scalable = float(room.sum()), weight * (1 + BALANCED) >= abs(excess)  # rounded sums
-    little = not scalable or abs(excess) <= _LITTLE * (weight + others)
-    if little and abs(excess) <= _MOST_OF_ROOM * free:
+    little = by_free and abs(excess) <= _LITTLE * (weight + others)
+    if (little or not scalable) and abs(excess) <= _MOST_OF_ROOM * free:
         return np.asarray(beta - sign * room * (abs(excess) / free))
     if scalable:
         beta[heavier] *= max(sign * wanted + others, 0.0) / weight

@@ -324,7 +324,7 @@ class Problem(Generic[AnyFeatures]):
         kept = _without_rounding(self.features, self.row, beta, self.loss.low, self.loss.high)
         if kept is beta:
             return beta
-        mended, _ = within_groups(self.loss, kept, self.groups, self.totals)
+        mended, _ = within_groups(self.loss, kept, self.groups, self.totals, by_free=True)
         return mended if (mended == kept)[kept != beta].all() else beta
 
     def implied(self, beta: Floats, b: float) -> Point:
