@@ -792,7 +792,7 @@ def _better_tied(problem: Any, point: Point, before: _Proved | None) -> _Proved:
         if isinstance(problem, MulticlassProblem):
             beta, _ = feasible_duals(problem, beta)
         point = replace(point, w=problem.features.combine(problem.by_row(beta)), beta=beta)
-        certificate = certify(problem, point)
+        certificate, _ = certify_with_duals(problem, point)
     if before is not None and _rank(before[1]) < _rank(certificate):
         return before
     return point, certificate

@@ -193,7 +193,7 @@ def _join_caveats(parts: list[Certificate]) -> str:
     found = [part.caveat for part in parts if part.caveat]
     if len(set(found)) <= 1 and len(found) in (0, len(parts)):
         return "".join(found[:1])
-    return f"in {len(found):,} of {len(parts):,} problems side by side, as in this one: {found[0]}"
+    return f"{found[0]} (in {len(found):,} of {len(parts):,} subproblems)"
 
 
 # ------------------------------------------------------------------- in a notebook

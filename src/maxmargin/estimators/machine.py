@@ -170,7 +170,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         statuses.sort(key=lambda status: status in (Status.STATIONARY, Status.NO_MARGIN))
         self.status_ = statuses[0] if statuses else Status.OPTIMAL
         self.n_iter_ = self._iterations([result.iterations for result in results])
-        self.solver_ = ", ".join(dict.fromkeys(result.solver for result in results))
+        self.solver_ = ", ".join(dict.fromkeys([result.solver for result in results]))
         if self.trace:
             traces = [result.trace for result in results]
             self.trace_ = traces[0] if len(traces) == 1 else traces

@@ -12,7 +12,7 @@ from maxmargin.problems.rounding import EPS, sum_error, total
 BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _LITTLE = 1e-9  # of the duals: sums that are off by no more are mended by free duals alone
 _MOST_OF_ROOM = 0.5  # of the room that those have, at most
-_SNAPPED = 1e-12  # of its bound, and of the largest: rounding may keep a dual from a limit by that
+SNAPPED = 1e-12  # of its bound, and of the largest: rounding may keep a dual from a limit by that
 NOTHING = 1e-11  # of terms that cancel: rounding leaves less than four digits of what is below
 
 
@@ -106,11 +106,6 @@ def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats, by_free:
     return beta
 
 
-def rounding_of(count: int) -> float:
-    """Return the part of the largest of so many duals that may be rounding of their sums."""
-    return min(4 * EPS * count, _SNAPPED)
-
-
 def snapped(x: Floats, low: Floats, high: Floats) -> Floats:
     """Return x within its limits, and at a limit or 0 where rounding alone keeps it from that.
 
@@ -118,8 +113,8 @@ def snapped(x: Floats, low: Floats, high: Floats) -> Floats:
     """
     x = np.minimum(np.maximum(x, low), high)
     size, bound = np.abs(x), np.where(x > 0, high, low)
-    near = _SNAPPED * np.minimum(np.abs(bound), size.max(initial=0.0))
-    return np.where(size <= near, 0.0, np.where(size >= (1 - _SNAPPED) * np.abs(bound), bound, x))
+    near = SNAPPED * np.minimum(np.abs(bound), size.max(initial=0.0))
+    return np.where(size <= near, 0.0, np.where(size >= (1 - SNAPPED) * np.abs(bound), bound, x))
 
 
 def size_of_terms(sizes: Floats, lengths: Floats) -> float:

@@ -13,14 +13,15 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.duality import (
+    SNAPPED,
     best_intercept,
     feasible_start,
-    rounding_of,
     snapped,
     within_groups,
 )
 from maxmargin.problems.features import Features, KernelFeatures, LinearFeatures, drawn_rows
 from maxmargin.problems.gram import Gram
+from maxmargin.problems.rounding import EPS
 
 AnyFeatures = TypeVar("AnyFeatures", bound=Features)
 
@@ -369,7 +370,8 @@ def _without_rounding(features: Any, row: Ints, beta: Floats, low: Any, high: An
 
     Those at a bound of their own, and those of rows that are longer by as much, count.
     """
-    part, size = rounding_of(len(row)), np.abs(beta).ravel()
+    # Sums of so many duals are rounded by no more than this part of the largest.
+    part, size = min(4 * EPS * len(row), SNAPPED), np.abs(beta).ravel()
     largest = int(size.argmax()) if len(size) else 0
     small = np.flatnonzero((size > 0.0) & (size <= part * size[largest : largest + 1]))
     if not len(small):

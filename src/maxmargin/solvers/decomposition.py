@@ -101,14 +101,12 @@ def magnitude(v: Variables, squared_norms: Floats) -> float:
     return largest + float(lengths.max(initial=0.0)) * float(np.abs(coefficients) @ lengths)
 
 
-def is_nothing(v: Variables, dual: float, lengths: Floats | None) -> bool:
+def is_nothing(v: Variables, dual: float, lengths: Floats) -> bool:
     """Return whether the optimum, which is between the dual value and 0, is 0 but for rounding.
 
     So little is left of the terms of the dual that no digit of the optimum could be proved. Rows
     have ``lengths`` only where the best w may be 0 and cost nothing.
     """
-    if lengths is None:
-        return False
     return -dual <= NOTHING * size_of_terms(np.abs(sum_by_row(v)), lengths)
 
 
@@ -714,9 +712,10 @@ class _State:
         if method.precise and self.summed_at < self.rounds and closed:
             self._sum_up()  # many changes, each rounded, may make a gap look closed
             gap = self._measure()
-        self.nothing = is_nothing(self.all, self.dual, self.lengths)
-        if self.nothing:
-            gap = self.dual = 0.0
+        if self.lengths is not None and is_nothing(self.all, self.dual, self.lengths):
+            self.nothing, gap, self.dual = True, 0.0, 0.0
+        else:
+            self.nothing = False
         self.gap, self.gap_before, self.since_check, self.closed = gap, self.gap, 0, False
         relative = self.relative_gap = gap / max(abs(self.dual), 1e-300)
         least = self.pace.below * min(method.wanted, relative)

@@ -103,7 +103,7 @@ class FactorNewton:
                 coefficients = problem.by_row(beta)
                 variables = tube.variables(beta, factor.scores(coefficients))
                 gap, dual, b, _ = measure(variables, len(problem.totals))
-                if is_nothing(variables, dual, lengths):
+                if lengths is not None and is_nothing(variables, dual, lengths):
                     gap, dual, converged = 0.0, 0.0, True
                 if best is None or gap < least:
                     least, best = gap, Iterate(dual + gap, dual, coefficients, b, beta)

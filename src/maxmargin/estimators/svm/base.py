@@ -84,11 +84,15 @@ class KernelMachine(KernelExpansion):
     # ------------------------------------------------------------ check and state
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        if not is_source(X):
-            return super()._fit(X, y, sample_weight)
+        if is_source(X):
+            return self._fit_source(X, y, sample_weight)
+        return super()._fit(X, y, sample_weight)
+
+    def _fit_source(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit to the rows of a source, read into memory."""
         self.check_parameters()
         opened, found = gather_source(self, X, y, sample_weight)
-        super()._fit(*found)
+        self._fit(*found)
         keep_names(self, opened)
         return self
 
@@ -379,10 +383,11 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
         starts: list[Point],
         budget: Budget,
     ) -> list[Result]:
-        with cluster_of(None) as client:
-            if client is None or len(formulated.problems) < 2:
-                return super()._solve_stated(given, formulated, starts, budget)
-            return self._solve_on(client, given, formulated, starts)
+        if len(formulated.problems) > 1:
+            with cluster_of(None) as client:
+                if client is not None:
+                    return self._solve_on(client, given, formulated, starts)
+        return super()._solve_stated(given, formulated, starts, budget)
 
     def _solve_on(
         self, client: Any, given: tuple[Any, Any, Any], formulated: Formulated, starts: list[Point]

@@ -46,15 +46,13 @@ class FitsBlocks(HingeMultipliers, KernelClassifier):
     C: float
     fit_intercept: bool
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        if not is_source(X):
-            return super()._fit(X, y, sample_weight)
+    def _fit_source(self, X: Any, y: Any, sample_weight: Any) -> Self:
         began, source = clock.now(), as_source(X, y, sample_weight)
         self.check_parameters()
         opened = Opened.of(source, targets=False, threads=count_threads(self.n_jobs))
         found = gather(opened)
         if found is not None:
-            super()._fit(*found)
+            self._fit(*found)
             keep_names(self, opened)
             return self
         self._refuse_in_blocks()
