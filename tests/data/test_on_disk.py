@@ -328,11 +328,11 @@ def test_passes_give_the_bits_of_memory(kind: str, parts: int, memory: int | Non
 
 
 def test_blocks_are_aligned_runs_of_leaves_of_at_most_a_quarter_of_the_memory() -> None:
-    small, large = opened("float64", 7, SMALL), opened("float64", 7, 7_000_000)
+    small, large = opened("float64", 7, SMALL), opened("float64", 7, 10_000_000)
     leaves = [first for first, _ in small.map(extent, merge=join)]
     assert len(small.edges) - 1 == len(leaves) == 8
     assert large.edges.tolist() == [*leaves[::2], N]
-    assert large.block_bytes <= 7_000_000 / 4
+    assert large.block_bytes <= 10_000_000 / 4
     assert not large.keeps_rows
 
 
