@@ -358,7 +358,7 @@ def test_a_fit_without_time_reads_rows_for_its_certificate_alone() -> None:
         model.fit(mm.data.open(chunks, memory="8MB"))
     assert model.status_ is Status.MAX_TIME
     assert np.isfinite(model.certificate_.primal)
-    assert chunks.reads <= 5 * 40
+    assert chunks.reads <= 6 * 40  # six passes: survey, bounds on both sides, a constant
 
 
 @pytest.mark.wide

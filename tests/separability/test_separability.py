@@ -113,7 +113,7 @@ def nearly_dependent(rng: np.random.Generator) -> tuple[Floats, Any]:
     d, kind = int(rng.integers(1, 4)), rng.integers(4)
     A = rng.normal(size=(rng.integers(max(d, 2), 6), d)) * 10.0 ** (rng.integers(-8, 9, d))
     if kind == 1:
-        A = rng.normal(size=A.shape).round(1)
+        A = np.round(rng.normal(size=A.shape), 1)
     if kind == 2:
         A = rng.dirichlet(np.ones(d + 1), len(A))  # rows add up to 1, but for rounding
     positive = (rng.random(len(A)) < 0.4) & (np.arange(len(A)) > 0)

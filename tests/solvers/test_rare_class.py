@@ -92,7 +92,12 @@ def _interrupt(progress: Any) -> None:
     raise KeyboardInterrupt
 
 
-_LIMITS = [{"max_time": 1e-9}, {"max_iter": 1}, {"max_iter": 3}, {"callback": _interrupt}]
+_LIMITS: list[dict[str, Any]] = [
+    {"max_time": 1e-9},
+    {"max_iter": 1},
+    {"max_iter": 3},
+    {"callback": _interrupt},
+]
 _MACHINES = [
     mm.LinearSVC(),
     mm.LinearSVC(loss="squared_hinge"),

@@ -352,12 +352,12 @@ def is_truth_table(X: Any, group: Ints) -> bool:
     >>> is_truth_table(X, np.arange(4)), is_truth_table(X[:3], np.arange(3))
     (True, False)
     """
-    different = X[np.unique(group, return_index=True)[1]]
-    if len(different) > _MOST_COMBINATIONS or X.shape[1] > _MOST_COMBINATIONS:
+    first = np.unique(group, return_index=True)[1]
+    if max(len(first), X.shape[1]) > _MOST_COMBINATIONS:
         return False
-    dense = different.toarray() if sp.issparse(different) else different
+    dense = X[first].toarray() if sp.issparse(X) else X[first]
     levels = [len(np.unique(column)) for column in dense.T]
-    return math.prod(levels) == len(different) and sum(count > 1 for count in levels) > 1
+    return math.prod(levels) == len(first) and sum(count > 1 for count in levels) > 1
 
 
 def _scrambled(values: Any) -> Any:
