@@ -27,10 +27,10 @@ _STRAYS = 5
 _NUMBERS_AMONG_STRAYS = 20
 
 _is_number = re.compile(NUMBER, re.ASCII).fullmatch
-_CURRENCIES = "$€£¥₹"
+_CURRENCY = (*"$€£¥₹", "USD", "EUR", "GBP", "CHF", "JPY", "INR", "CNY")
+_MONEY = "(?:" + "|".join(map(re.escape, _CURRENCY)) + ")"
 _resembles_number = re.compile(
-    rf"[{_CURRENCIES}]?\s?[+-]?\s?[{_CURRENCIES}]?\s?\.?\d[\d.,' ]*(?:[eE][+-]?\d+)?"
-    rf"\s?[%{_CURRENCIES}]?",
+    rf"{_MONEY}?\s?[+-]?\s?{_MONEY}?\s?\.?\d[\d.,' ]*(?:[eE][+-]?\d+)?\s?(?:%|{_MONEY})?",
     re.ASCII,
 ).fullmatch
 _TYPED = str.maketrans({"\u2212": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'"})
@@ -71,7 +71,6 @@ class Column(NamedTuple):
         return len(set(present.tolist())) if self.words else len(np.unique(present))
 
 
-_CURRENCY = tuple(_CURRENCIES)
 # What is said of columns whose notation has one of these words.
 SENTENCES: dict[tuple[str, ...], str] = {
     ("dates",): "Dates in {} become days since 1970.",
@@ -323,7 +322,7 @@ def _without_signs(texts: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return texts without the sign that all of them share, of percent or of one currency."""
     if all(text.endswith("%") for text in texts):
         return [_without_sign(text, "percent") for text in texts], ("percent",)
-    found = [sign for sign in _CURRENCIES if any(sign in text for text in texts)]
+    found = [sign for sign in _CURRENCY if any(sign in text for text in texts)]
     if len(found) != 1:
         return texts, ()
     return [_without_sign(text, found[0]) for text in texts], (found[0],)
@@ -332,7 +331,7 @@ def _without_signs(texts: list[str]) -> tuple[list[str], tuple[str, ...]]:
 def _without_sign(text: str, sign: str) -> str:
     if sign == "percent":
         return text.removesuffix("%").rstrip()
-    return re.sub(rf"\s?[{sign}]\s?", "", text)
+    return re.sub(rf"\s?{re.escape(sign)}\s?", "", text)
 
 
 _english = re.compile(rf"[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?|{NUMBER}", re.ASCII).fullmatch

@@ -224,6 +224,8 @@ class _Regression:
 
     def _describe_columns(self) -> Rung:
         self.messages = describe_columns(self.table, self.columns)
+        if self.columns.uneven:
+            self.messages[0] += " All models but trees are fitted to scaled columns."
         message = " ".join(self.messages) or "nothing unusual about scales and constants."
         return Rung("columns", message, True, len(self.table.y), dict(vars(self.columns)))
 
