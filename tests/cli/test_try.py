@@ -157,6 +157,7 @@ NUMBERS = "".join(f"{i * i % 97}.5,{i * 7 % 31}.5\n" for i in range(30))
         (f"b,y\n{NUMBERS}red,2\n", [], "a.csv:32: column 1 (b): 'red'"),
         (f"b,price\n{NUMBERS}", ["--task", "classification"], "say --task regression"),
         ("a,y\n" + "1,u\n2,v\n" * 50 + "3,w\n3,w\n", ["--test", "0.1"], "no test row has"),
+        ("a,y\n" + "1,u\n2,v\n" * 9 + "3,w\n", [], "Remove that row.\n"),
         ("a,y\n" + "".join(f"{i},so {i % 29}\n" for i in range(40)), [], "column with --label"),
         ("a,y\n1,2\n", ["--label", "z"], "no column is named 'z'"),
         ("a,y\n1,2\n3,2\n", [], "nothing to learn"),

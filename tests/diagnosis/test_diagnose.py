@@ -473,6 +473,26 @@ def test_a_rare_class_is_the_most_that_must_be_given_up() -> None:
     assert "too few errors" not in found.advice
 
 
+def test_errors_that_are_too_many_are_not_too_few() -> None:
+    """Where a rare class leaves the verdict open, the advice does not call the errors few."""
+    rng = np.random.default_rng(0)
+    y = (np.arange(1500) < 20).astype(int)
+    found = mm.diagnose(rng.standard_normal((1500, 4)) + 1.6 * y[:, None], y)
+    assert found.verdict == "undecided"
+    assert "too many errors" in found.reason
+    assert "too few errors" not in found.advice
+
+
+def test_a_boundary_that_leaves_many_errors_says_so() -> None:
+    """Twenty classes in steps along a line: neighbours overlap."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (400, 2))
+    y = np.round(3 + 12 * X[:, 0] + 6 * X[:, 1] + rng.standard_normal(400)).astype(int)
+    found = mm.diagnose(X, y)
+    assert found.verdict == "non-linearly separable"
+    assert "whether the errors that are left are overlap is open" in found.reason
+
+
 def test_rare_positives_are_ranked_and_weighed() -> None:
     """At 8 % of the rows, accuracy cannot tell a plane from naming the larger class."""
     X, y = mm.datasets.overlapping(600, 5, bayes_error=0.05, balance=0.08, random_state=0)
@@ -533,7 +553,7 @@ def test_the_rival_nearest_to_a_plane_is_the_one_with_the_best_score() -> None:
     _, plane, *others, _ = found.alternatives
     nearest = max(others, key=lambda offer: offer.score or 0.0)
     assert last_step(found.recommend()) == "LinearSVC"
-    assert f"the nearest, {nearest.note.split(' does not')[0]}, is" in found.advice
+    assert f"the nearest, {nearest.note.split(' is not')[0]}, is" in found.advice
     assert plane.note == ""
 
 

@@ -521,6 +521,8 @@ def test_words_and_gaps_are_no_hindrance(machine: Any, write: Callable[..., Page
     assert_sound(found)
     assert "could not be drawn" not in found.text
     assert "cannot be diagnosed" not in found.text
+    cells = {cell for one in found.tables for line in one for cell in line}
+    assert cells.isdisjoint({"nan", "None"})
     assert found.tables[0][1][1] == f"{model.score(rows[150:], y[150:]):.2%}"
     importance = found.table("column")
     assert importance[0][0] == "height"

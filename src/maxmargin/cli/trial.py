@@ -495,11 +495,14 @@ def _refuse_labels(data: Labelled, task: str) -> None:
     refuse_labels(Dataset("", data, task))
     classes, counts = np.unique(data.y, return_counts=True)
     if task == "classification" and counts.min() < 2:
-        alone = classes[counts.argmin()]
+        alone = classes[counts < 2]
+        few = f"{len(alone)} of {len(classes)} labels occur once only ({alone[0]} is one)"
+        few = few if len(alone) > 1 else f"the label {alone[0]} occurs once only"
+        these = "those rows" if len(alone) > 1 else "that row"
+        numbers = "; if the labels are measurements, say --task regression"
         raise click.ClickException(
-            f"{int((counts < 2).sum())} of {len(classes)} labels occur once ({alone} is one): "
-            "each class needs a row to train on and one to test on. "
-            "Remove those rows; if the labels are measurements, say --task regression."
+            f"{few}: each class needs a row to train on and one to test on. "
+            f"Remove {these}{numbers if classes.dtype.kind in 'iuf' else ''}."
         )
 
 

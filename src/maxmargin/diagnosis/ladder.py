@@ -476,8 +476,8 @@ class _Rungs:
             return self._not_compared("signal")
         share = f"{majority.mean():.2%} of {self.n_compared} rows"
         message = (
-            f"none of {len(self.scored)} methods ranks rows better than chance, or is right more "
-            f"often than naming the largest class, {share}."
+            f"none of {len(self.scored)} methods is shown to rank rows better than chance, or to "
+            f"be right more often than naming the largest class, {share}."
         )
         if self.signal[0].significant:
             message = f"{self.signal[0]}; the largest class has {share}."
@@ -563,7 +563,13 @@ class _Rungs:
         if best is None or self.silent or self.planes.separable or self.conflicts.decisive:
             return False
         explained = 1 - best.score <= (1 - _EXPLAINED) * self.constant_error
-        return explained and 1 - best.metric.interval(best.right)[1] > _OVERLAP
+        return explained and self.errs
+
+    @property
+    def errs(self) -> bool:
+        """Whether even the best method makes more than a few errors, beyond noise."""
+        best = self.best
+        return best is not None and 1 - best.metric.interval(best.right)[1] > _OVERLAP
 
     @property
     def _decisive(self) -> list[Scored]:
@@ -681,8 +687,9 @@ def _no_signal(rungs: _Rungs) -> tuple[str, str, Any]:
         )
         return "undecided", reason, witness
     reason = (
-        f"none of {len(rungs.scored)} methods ranks rows better than chance, or is right more "
-        f"often than naming the largest class. The one that comes nearest: {rungs.signal[0]}."
+        f"none of {len(rungs.scored)} methods is shown to rank rows better than chance, or to be "
+        f"right more often than naming the largest class. The one that comes "
+        f"nearest: {rungs.signal[0]}."
     )
     return "no signal", reason, witness
 
@@ -701,11 +708,8 @@ def _not_linear(rungs: _Rungs) -> tuple[str, str, Any]:
         )
         return "not linear", reason, gain
     still = "" if gain is shown else f"; better still, {gain}"
-    if rungs.curves:
-        still += (
-            "; whether the errors that are left are overlap is open: the least possible (Bayes) "
-            f"error is at most {rungs.least_error:.1%}"
-        )
+    if rungs.errs:
+        still += f"; whether the errors that are left are overlap is open: {rungs.bound}"
     return verdict, f"on held-out rows, {shown}{still}.", gain
 
 
@@ -807,7 +811,7 @@ def _advise(rungs: _Rungs, verdict: str) -> tuple[Candidate, str]:
                 "columns are needed."
             )
     best = _best_of(rungs, winner)
-    return best, _better(rungs, verdict) if winner != "planes" else _why_a_plane(rungs)
+    return best, _better(rungs, verdict) if winner != "planes" else _why_a_plane(rungs, verdict)
 
 
 def _best_of(rungs: _Rungs, name: str) -> Candidate:
@@ -820,13 +824,14 @@ def _best_of(rungs: _Rungs, name: str) -> Candidate:
     return replace(found.best, settings=kept)
 
 
-def _why_a_plane(rungs: _Rungs) -> str:
+def _why_a_plane(rungs: _Rungs, verdict: str) -> str:
     found = rungs.scored["planes"]
     if rungs.unfinished:
         return "it is the best of what could be compared in time."
     rivals = list(rungs.gain.values())
     if not rivals or hopeless(~found.right, found.metric):
-        if 1 - found.score <= _SMALL * rungs.constant_error:
+        few = 1 - found.score <= _SMALL * rungs.constant_error
+        if few and verdict != "undecided":  # which says that they are too many
             return "a plane makes too few errors for anything to be significantly better."
         if rungs.planes.separable:
             return "a plane separates the rows, which are too few to compare it with others."

@@ -119,8 +119,9 @@ class Comparison(_Test):
     metric: str = "accuracy"
 
     def __str__(self) -> str:
-        verb = "beats" if self.significant else "does not beat"
-        by = "" if self.metric == "accuracy" else f" {self.lead:+.1%} in balanced accuracy;"
+        verb = "beats" if self.significant else "is not shown to beat"
+        by = f" {100 * self.lead:+.1f} points of balanced accuracy;"
+        by = "" if self.metric == "accuracy" else by
         rows = "1 row" if self.wins == 1 else f"{self.wins} rows"
         return (
             f"{self.better} {verb} {self.worse}:{by} only {_definite(self.better)} is right on "
@@ -174,7 +175,7 @@ class ErrorComparison(_Test):
     measure: str = "absolute"  # or "squared"
 
     def __str__(self) -> str:
-        verb = "beats" if self.significant else "does not beat"
+        verb = "beats" if self.significant else "is not shown to beat"
         return (
             f"{self.better} {verb} {self.worse}: the mean {self.measure} error is "
             f"{amount(self.error)} against {amount(self.rival)} (p = {self.p_value:.2g})"
@@ -295,7 +296,7 @@ class RankTest(_Test):
     level: float = SIGNAL
 
     def __str__(self) -> str:
-        verb = "ranks" if self.significant else "does not rank"
+        verb = "ranks" if self.significant else "is not shown to rank"
         return (
             f"{self.method} {verb} rows better than chance: AUC {self.auc:.3f}, between "
             f"{self.low:.3f} and {self.high:.3f} (p = {self.p_value:.2g})"

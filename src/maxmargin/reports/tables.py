@@ -38,6 +38,7 @@ _OPERATIONS = 5e9  # of all shuffles
 _COST = 10_000  # operations for a row, if unknown: of an ensemble, a network, neighbours
 _CLASSES = 6  # up to which each class has its own column of weights
 _VALUE = 24  # characters of a value
+_MISSING = ("NAType", "NaTType")  # of pandas
 SUPPORT_VECTORS = 50  # listed
 LOOKED_AT = 15  # rows of a kind worth looking at
 _ROUNDING = 1e-9  # slack below this is rounding
@@ -452,7 +453,11 @@ def row_values(X: Any, row: int, columns: list[int]) -> list[str]:
     if sp.issparse(one):
         one = one.toarray()
     cells = one.iloc[0, columns].tolist() if hasattr(one, "iloc") else np.asarray(one)[0, columns]
-    return [
-        f"{value:.5g}" if isinstance(value, float | np.floating) else visible(value, _VALUE)
-        for value in cells
-    ]
+    return [_shown(value) for value in cells]
+
+
+def _shown(value: Any) -> str:
+    number = isinstance(value, float | np.floating)
+    if value is None or (number and np.isnan(value)) or type(value).__name__ in _MISSING:
+        return "missing"
+    return f"{value:.5g}" if number else visible(value, _VALUE)
