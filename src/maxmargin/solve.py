@@ -829,8 +829,13 @@ def recertified(problem: AnyProblem, result: Result, b: Any, tol: float) -> Resu
     over = result.status in (Status.MAX_TIME, Status.INTERRUPTED)
     with clock.limited(0.0 if over else None):
         certificate = certify(problem, point, keep_intercept=True)
+    return with_certificate(replace(result, point=point), certificate, tol)
+
+
+def with_certificate(result: Result, certificate: Certificate, tol: float) -> Result:
+    """Return a result with another certificate, and the status that it proves."""
     status = _decide_status(result.status, certificate, tol)
-    return replace(result, point=point, certificate=certificate, status=status)
+    return replace(result, certificate=certificate, status=status)
 
 
 def _rank(certificate: Certificate) -> tuple[bool, float, float]:

@@ -43,6 +43,11 @@ def test_claims_of_random_fits_are_true(turn: int) -> None:
     assert not (false := [line for *_, line in exact_fits.lines(seeds)]), "\n".join(false)
 
 
+def test_the_rounding_of_a_division_by_the_margin_counts() -> None:
+    """The margin of this NuSVC is 1e-11 of b, and its heaviest row weighs 10,000 × the total."""
+    assert not [line for *_, line in exact_fits.lines([182_241])]
+
+
 @pytest.mark.full
 def test_claims_of_twenty_thousand_random_fits_are_true(seeds: range) -> None:
     """A block of fits for each seed: ``pytest -k twenty_thousand --seeds 3:4`` takes one block."""

@@ -1,5 +1,6 @@
 """The support vector classifier with a share ν of margin errors instead of a cost C."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -8,7 +9,8 @@ from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import NuSVCForm
 from maxmargin.estimators.svm.base import KernelClassifier
 from maxmargin.problems.problem import Status
-from maxmargin.solve import Callback, Result, recertified
+from maxmargin.problems.rounding import EPS
+from maxmargin.solve import Callback, Result, recertified, with_certificate
 from maxmargin.validation.parameters import check_number
 
 
@@ -171,18 +173,30 @@ class NuSVC(KernelClassifier):
         return NuSVCForm(float(self.nu))
 
     def _as_stored(self, problems: list[Any], results: list[Result]) -> tuple[list[Result], str]:
-        if (self._scales > 0).all():
-            return results, ""
+        tol = float(self.tol)
         # Where nothing was divided, b is not what it was.
         stored = [
-            result
+            _divided(problem, result, tol)
             if self._scales[k] > 0
-            else recertified(problem, result, np.repeat(self.intercept_[k], 2), float(self.tol))
+            else recertified(problem, result, np.repeat(self.intercept_[k], 2), tol)
             for problem, result, k in zip(problems, results, self._solved, strict=True)
         ]
-        if any(result.status is Status.MAX_TIME for result in stored):
+        ended = any(result.status is Status.MAX_TIME for result in stored)
+        if (self._scales > 0).all() or ended:
             return stored, ""
         return stored, (
             f" The convex hulls of the classes meet, even reduced as nu={self.nu!r} asks: the "
             "margin is 0 and predictions say nothing. Raise nu, or take another kernel."
         )
+
+
+def _divided(problem: Any, result: Result, tol: float) -> Result:
+    """Return a result whose certificate allows for the rounding of b/ρ, which moves all scores."""
+    found = result.certificate
+    if not (np.isfinite(found.primal) and found.size > 0):
+        return result
+    largest = float(np.abs(found.intercepts).sum())
+    error = 4 * EPS * largest * float((problem.loss.high - problem.loss.low).sum())
+    return with_certificate(
+        result, replace(found, rounding=found.rounding + error / found.size), tol
+    )
