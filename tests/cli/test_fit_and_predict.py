@@ -285,6 +285,9 @@ def test_whole_numbers_may_be_either(run: Run, tmp_path: Path) -> None:
         run("fit", "counts.csv").stdout.split()
     )
     assert "regression" in run("fit", "counts.csv", "--task", "regression").stdout
+    (tmp_path / "named.csv").write_text("\n".join(["x,score", *rows]))
+    said = " ".join(run("fit", "named.csv").stdout.split())
+    assert "regression: the label has 40 different numbers; if they are classes" in said
 
 
 def test_models_that_cannot_be_read_are_sentences(run: Run, rings: Path) -> None:

@@ -194,7 +194,7 @@ def open_files(
         source = with_label_kind(source, "numbers")
     y = source.load(0).y
     refuse_head(y, name)
-    task, why = (given, "") if given else choose_task(y)
+    task, why = (given, "") if given else choose_task(y, name)
     why = f"{why} (in the first {len(y):,} rows)" if why else ""
     if task == "regression":
         source = with_label_kind(source, "numbers")

@@ -129,7 +129,7 @@ def read_data(
     """Read labelled rows from a file or from standard input."""
     with as_file(source, data_format) as path:
         rows = load_labelled(path, label, zero_based=zero_based, task=task)
-    chosen, why = (task, "") if task else choose_task(rows.y)
+    chosen, why = (task, "") if task else choose_task(rows.y, rows.label_name)
     given = {"label": label, "zero_based": zero_based, "task": task, "format": data_format}
     return Dataset(source, rows, chosen, why, given)
 
@@ -195,16 +195,18 @@ def find_data_files(words: str | Sequence[str]) -> list[str]:
     return [str(path) for path in find_files(words)]
 
 
-def choose_task(y: Any) -> tuple[str, str]:
-    """Return what is to be learnt from labels, and why."""
+def choose_task(y: Any, name: str | None = None) -> tuple[str, str]:
+    """Return what is to be learnt from labels, and why; many numbers may be so by their name."""
     import numpy as np
 
     from maxmargin.data.columns import resembles_measurement
+    from maxmargin.data.table import QUANTITY_NAMES
 
     different = len(np.unique(y))
     if y.dtype.kind not in "iuf":
         return "classification", "the label has words"
-    if resembles_measurement(y):
+    named = different > MANY_CLASSES and (name or "").lower() in QUANTITY_NAMES
+    if named or resembles_measurement(y):
         sure = different > len(y) / 2 or (y % 1).any()
         whole = "" if sure else "; if they are classes, --task classification"
         return "regression", f"the label has {different:,} different numbers{whole}"

@@ -245,7 +245,7 @@ def open_stream(
             f"{stream.name} has an index {head.X.shape[1]}: the weights of that many columns do "
             "not fit in memory; number the features that occur from 1 on."
         )
-    chosen, why = (task, "") if task else choose_task(head.y)
+    chosen, why = (task, "") if task else choose_task(head.y, head.label_name)
     return stream, Dataset(data, head, chosen, why)
 
 

@@ -130,7 +130,7 @@ class _TrialRun:
                 f"--report {trial.report}: there is no such folder; make it."
             )
         data = load_rows(trial)
-        self.task, why = (trial.task, "") if trial.task else choose_task(data.y)
+        self.task, why = (trial.task, "") if trial.task else choose_task(data.y, data.label_name)
         self._print_data(data, why)
         parts = split_rows(data, trial, self.task)
         total = len(parts.y_train)

@@ -32,10 +32,11 @@ from maxmargin.errors import DataFileError
 # The first two are the label whatever else there is.
 LABEL_NAMES = ("label", "target", "class", "y", "outcome", "diagnosis", "species", "survived")
 _SURE_NAMES = LABEL_NAMES[:2]
-# A last column of numbers with one of these names is the label, although another has classes.
+# A last column of numbers with one of these names is the label, although another has classes; and
+# many whole numbers are then a quantity to be predicted, although they could count classes.
 QUANTITY_NAMES = (
     "price", "cost", "value", "amount", "sales", "revenue", "salary", "income", "charges", "rent",
-    "count", "cnt", "medv", "mpg", "yield", "score",
+    "count", "cnt", "medv", "mpg", "yield", "score", "points", "quantity", "demand", "rings",
 )  # fmt: skip
 # The first that divides all rows alike; where semicolons do, commas are part of the cells.
 DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", " ": "spaces"}
