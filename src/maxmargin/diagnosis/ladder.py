@@ -807,8 +807,8 @@ def _advise(rungs: _Rungs, verdict: str) -> tuple[Candidate, str]:
         gained = rungs.constant_error - 1 + rungs.scored[winner].score
         if rungs.signal[0].p_value >= _PROMISING or gained <= _WORTH_A_TRY:
             return Candidate("majority", (("strategy", "most_frequent"),)), (
-                "nothing predicts better than always naming the largest class; more rows or other "
-                "columns are needed."
+                "nothing is shown to predict better than always naming the largest class; more "
+                "rows or other columns are needed."
             )
     best = _best_of(rungs, winner)
     return best, _better(rungs, verdict) if winner != "planes" else _why_a_plane(rungs, verdict)

@@ -77,7 +77,7 @@ def diagnose_numbers(
     candidate, advised = ladder, "it is the simplest, and nothing could be compared."
     if verdict == "no signal":
         candidate = ladder = run.scored[_MEDIAN].best
-        advised = "nothing predicts better; more rows or other columns are needed."
+        advised = "nothing is shown to predict better; more rows or other columns are needed."
     elif run.trees_win:
         candidate, advised = run.scored[_TREES].best, f"{run.scored[_TREES]}."
     elif run.chosen:
