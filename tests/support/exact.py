@@ -437,11 +437,12 @@ def _joint_faults(cost: Exact, beta: Exact, own: Any, form: Form) -> Iterator[Vi
 
 
 def summing_to(total: int, alpha: Exact, cost: Exact) -> Exact:
-    """Return 0 ≤ α ≤ cost with a given sum: scaled down, or raised by a share of what is left."""
+    """Return 0 ≤ α ≤ cost with a given sum: scaled, or raised by a share of what is left."""
     alpha = np.minimum(positive(alpha), cost)
     held = int(alpha.sum())
-    if held >= total:
-        return alpha * total // max(held, 1)
+    scaled = alpha * total // max(held, 1)
+    if held >= total or (held and (scaled <= cost).all()):
+        return scaled
     left = cost - alpha
     return alpha + left * (total - held) // int(left.sum())
 
