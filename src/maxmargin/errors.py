@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 
 # Packages between a user's line and ours; a warning points at the first line outside them.
 _PASSED_THROUGH = {"maxmargin", "sklearn", "joblib", "threading", "concurrent", "functools"}
-_SEARCHES = "sklearn.model_selection._search"
 _WARNED: WeakKeyDictionary[object, set[type[Warning]]] = WeakKeyDictionary()
 
 
@@ -54,12 +53,15 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the caller's line: the innermost one outside this library and scikit-learn.
 
-    Of the many fits of one of scikit-learn's searches only the first warns, and says so.
+    Of the candidates of one of scikit-learn's searches only the first warns, and says so; the
+    model that is refitted to all rows warns for itself.
     """
-    level, frame, search = 1, inspect.currentframe(), None
+    level, frame, search, validated = 1, inspect.currentframe(), None, False
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED_THROUGH:
-        if frame.f_globals["__name__"] == _SEARCHES:
-            search = frame.f_locals.get("self", search)
+        module = frame.f_globals["__name__"]
+        validated |= module == "sklearn.model_selection._validation"
+        if module == "sklearn.model_selection._search" and validated:
+            search = frame.f_locals.get("base_estimator", search)  # a new one for each call of fit
         level, frame = level + 1, frame.f_back
     if search is not None:
         if category in _WARNED.setdefault(search, set()):

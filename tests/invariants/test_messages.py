@@ -78,11 +78,14 @@ def test_the_package_shows_its_public_names_only() -> None:
     assert {name for name in dir(mm) if not name.startswith("__")} == set(mm.__all__)
 
 
-def test_a_search_warns_once() -> None:
-    model, grid = mm.SVC(max_iter=2, tol=1e-12), {"C": [1.0, 2.0, 3.0, 5.0]}
-    with pytest.warns(ConvergenceWarning, match="Only the first such fit") as caught:
-        GridSearchCV(model, grid, cv=3, refit=False).fit(X, Y)
-    assert len(caught) == 1
+def test_a_search_warns_once_for_its_candidates_and_once_for_its_model() -> None:
+    search = GridSearchCV(mm.SVC(max_iter=2, tol=1e-12), {"C": [1.0, 2.0, 3.0, 5.0]}, cv=3)
+    for _ in range(2):  # another fit of the same search is another matter
+        with pytest.warns(ConvergenceWarning) as caught:
+            search.fit(X, Y)
+        first, last = (str(each.message) for each in caught)
+        assert "Only the first such fit" in first
+        assert last == search.best_estimator_.stop_reason_
 
 
 @pytest.mark.parametrize("size", [1e-310, 1e-200])
