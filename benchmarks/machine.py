@@ -14,7 +14,7 @@ PACKAGES = ("maxmargin", "numpy", "scipy", "scikit-learn", "numba", "threadpoolc
 def facts() -> dict[str, Any]:
     """Return the machine, the versions, the commit and the time."""
     # Not at the top: processes of older checkouts import this file, too.
-    from maxmargin.versions import blas_libraries, cpu_model
+    from maxmargin.reports.versions import blas_libraries, cpu_model
 
     return {
         "cpu": cpu_model(),

@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     from maxmargin.estimators.linear.l1_min_c import l1_min_c
     from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
     from maxmargin.files import load, save
-    from maxmargin.futures import on_cluster
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
     from maxmargin.reports import report
+    from maxmargin.reports.versions import show_versions
+    from maxmargin.rows.cluster import on_cluster
     from maxmargin.separability import Separation, separate
     from maxmargin.studio.widget import Studio
-    from maxmargin.versions import show_versions
 
 __version__ = "0.1.0"
 

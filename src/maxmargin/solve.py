@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify, certify_with_duals, unproved
 from maxmargin.certificates.multiclass import feasible_duals
@@ -29,7 +28,9 @@ from maxmargin.problems.problem import (
     Status,
 )
 from maxmargin.problems.structured import StructuredProblem
-from maxmargin.progress import Bar, describe_reading, progress
+from maxmargin.runtime import clock
+from maxmargin.runtime.progress import Bar, describe_reading, progress
+from maxmargin.runtime.threads import one_blas_thread, share_work, usual_threads
 from maxmargin.solvers.blocked_decomposition import BlockedDecomposition
 from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.decomposition import Decomposition
@@ -42,7 +43,6 @@ from maxmargin.solvers.proximal_newton import ProximalNewton
 from maxmargin.solvers.rare_class import RareClass
 from maxmargin.solvers.side_by_side import SideBySide
 from maxmargin.solvers.subgradient import Subgradient
-from maxmargin.threads import one_blas_thread, share_work, usual_threads
 
 Callback = Callable[[Progress], Any]
 

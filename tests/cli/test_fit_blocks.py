@@ -10,7 +10,7 @@ import pytest
 
 import maxmargin as mm
 from maxmargin.cli import main
-from maxmargin.progress import Bar, counted_reading, describe_reading
+from maxmargin.runtime.progress import Bar, counted_reading, describe_reading
 from tests.cli.conftest import Run
 
 RunJson = Callable[..., Any]

@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from click.testing import CliRunner, Result
 
 import maxmargin as mm
-from maxmargin import clock
 from maxmargin.cli import inputs, main, output, trial
 from maxmargin.reports import context, write
+from maxmargin.runtime import clock
 
 
 def invoke(*arguments: object) -> Result:

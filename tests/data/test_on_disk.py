@@ -19,15 +19,16 @@ import pytest
 import scipy.sparse as sp
 
 import maxmargin as mm
-from maxmargin import clock, data
-from maxmargin.atomic_write import write_atomically
+from maxmargin import data
 from maxmargin.data import on_disk
-from maxmargin.data.blocks import Block, RowsInMemory, join
-from maxmargin.data.on_disk import RowsOnDisk, VectorOnDisk
-from maxmargin.data.row_source import BlockOptions, Part, RowSource
-from maxmargin.data.survey import Survey, merge_surveys, survey, survey_part
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
+from maxmargin.rows.blocks import Block, RowsInMemory, join
+from maxmargin.rows.on_disk import RowsOnDisk, VectorOnDisk
+from maxmargin.rows.row_source import BlockOptions, Part, RowSource
+from maxmargin.rows.survey import Survey, merge_surveys, survey, survey_part
+from maxmargin.runtime import clock
+from maxmargin.runtime.atomic_write import write_atomically
 
 N, D = 12_000, 47  # eight leaves
 SMALL = 2_100_000  # bytes: a block is one leaf, and vectors go to files

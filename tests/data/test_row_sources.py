@@ -17,8 +17,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import maxmargin as mm
 from maxmargin.data import BlockOptions, Part, RowSource, read_labelled, read_svmlight
-from maxmargin.data.row_source import Cursor, parse_memory
 from maxmargin.errors import DataFileError
+from maxmargin.rows.row_source import Cursor, parse_memory
 
 pd: Any = pytest.importorskip("pandas")
 pl: Any = pytest.importorskip("polars")

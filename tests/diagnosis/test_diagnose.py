@@ -24,7 +24,6 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import maxmargin as mm
 from maxmargin._typing import Floats, Ints
-from maxmargin.clock import Clock
 from maxmargin.diagnosis.families import cross_validate, inner_mistakes, make_folds
 from maxmargin.diagnosis.inputs import DiagnosedTable, Sample, equal_rows
 from maxmargin.diagnosis.learners import Candidate, fit_neighbours
@@ -37,6 +36,7 @@ from maxmargin.diagnosis.significance import (
     rank,
     sign_test,
 )
+from maxmargin.runtime.clock import Clock
 from maxmargin.separability import Overlap
 
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
 import maxmargin as mm
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.estimators.bayes.sampler import (
     Sampler,
@@ -27,6 +27,7 @@ from maxmargin.estimators.bayes.sampler import (
 )
 from maxmargin.loops.records import ChainState
 from maxmargin.problems.problem import Status
+from maxmargin.runtime import clock
 from maxmargin.separability import Overlap
 from tests.support.estimators import FED_INSEPARABLE_WITH_PROBABILITIES
 from tests.support.version_space import arc, polygon, polygon_centre, two_rows

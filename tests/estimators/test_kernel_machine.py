@@ -21,10 +21,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 
 import maxmargin as mm
-from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import certify
 from maxmargin.problems.problem import Progress, Status
+from maxmargin.runtime import clock
 from maxmargin.solve import run_solver
 from maxmargin.solvers.decomposition import Decomposition
 from tests.estimators.test_linear_machine import forms

@@ -23,9 +23,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import maxmargin as mm
 from maxmargin._typing import Floats
-from maxmargin.clock import Limit, OutOfTimeError, under
 from maxmargin.problems.problem import Status
 from maxmargin.problems.row_cache import RowCache
+from maxmargin.runtime.clock import Limit, OutOfTimeError, under
 from maxmargin.solvers import perceptron as solvers_perceptron
 from maxmargin.solvers.perceptron import WorkSettings
 from maxmargin.validation.data import check_classes, check_labels, class_indices

@@ -19,7 +19,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 import maxmargin as mm
-from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.estimators import left_out, probabilities
 from maxmargin.estimators.probabilities import (
@@ -28,6 +27,7 @@ from maxmargin.estimators.probabilities import (
     fit_softmax,
     most_probable,
 )
+from maxmargin.runtime import clock
 from tests.estimators.test_left_out import clearly_best, overlapping, ring
 from tests.support.estimators import INSEPARABLE, expected_failures
 

@@ -18,9 +18,9 @@ from maxmargin._typing import Floats
 from maxmargin.certificates import certify
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem, Status
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solve import Attempt, run_solver
 from maxmargin.solvers.proximal_newton import ProximalNewton, best_scale
-from maxmargin.threads import one_blas_thread
 
 RATIOS = [0.1, 0.5, 1.0]
 of_both_losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

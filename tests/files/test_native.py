@@ -35,7 +35,6 @@ from sklearn.preprocessing import (
 )
 
 import maxmargin as mm
-from maxmargin import clock
 from maxmargin.files.native import load, load_described, save
 from maxmargin.kernels import (
     RBF,
@@ -50,6 +49,7 @@ from maxmargin.kernels import (
     Polynomial,
     Sigmoid,
 )
+from maxmargin.runtime import clock
 from tests.support.estimators import ESTIMATORS, TRANSFORMERS
 from tests.support.exact_fits import draw
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from maxmargin.atomic_write import write_atomically
+from maxmargin.runtime.atomic_write import write_atomically
 
 OLD, NEW = b"old" * 1000, b"new" * 2000
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     path.write_bytes(OLD)
     code = f"""
 import resource, signal
-from maxmargin.atomic_write import write_atomically
+from maxmargin.runtime.atomic_write import write_atomically
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
@@ -142,7 +142,7 @@ def test_real_disks_in_trouble_keep_the_old_file(tmp_path: Path, trouble: str) -
         pytest.skip("this user may not mount a disk")
     code = f"""
 import os, subprocess
-from maxmargin.atomic_write import write_atomically
+from maxmargin.runtime.atomic_write import write_atomically
 path = {str(tmp_path / "model.mmg")!r}
 write_atomically(path, lambda draft: draft.write_bytes({OLD!r}))
 if {trouble!r} == "read-only":

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin import progress as module
 from maxmargin.problems.problem import Iterate, Progress, Status
-from maxmargin.progress import Bar, find_renderer, progress
+from maxmargin.runtime import progress as module
+from maxmargin.runtime.progress import Bar, find_renderer, progress
 from maxmargin.solve import drive, run_solver
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
@@ -223,8 +223,8 @@ def test_pipes_are_left_alone_unless_asked() -> None:
     """In a process of its own: no rich, and nothing on standard output in any case."""
     code = """
 import os, sys, time
-from maxmargin import progress as module
-from maxmargin.progress import progress
+from maxmargin.runtime import progress as module
+from maxmargin.runtime.progress import progress
 module._DELAY, module._PERIOD = 0.0, 0.01
 for asked in ("", "0", "1"):
     os.environ["MAXMARGIN_PROGRESS"] = asked
@@ -315,8 +315,8 @@ def test_a_forked_child_writes_where_its_parent_would(monkeypatch: pytest.Monkey
     """Not through the bar, whose lock its parent's thread may hold for ever."""
     script = """if True:
         import io, os, sys, time
-        from maxmargin import progress as module
-        from maxmargin.progress import progress
+        from maxmargin.runtime import progress as module
+        from maxmargin.runtime.progress import progress
         module._DELAY = 0.0
         before = sys.stderr
         with progress("Forking"):

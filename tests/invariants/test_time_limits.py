@@ -17,12 +17,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin import clock, loops, threads
+from maxmargin import loops
 from maxmargin.certificates import certify
 from maxmargin.kernels import RBF
 from maxmargin.problems.duality import feasible_start
 from maxmargin.problems.problem import Point, Status
 from maxmargin.problems.rounding import passed
+from maxmargin.runtime import clock, threads
 from maxmargin.solve import run_solver
 from maxmargin.solvers.crammer_singer import ColumnWeights
 from maxmargin.solvers.decomposition import Decomposition

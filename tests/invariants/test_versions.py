@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin import versions
+from maxmargin.reports import versions
 
 
 def test_everything_that_is_installed_is_named(capsys: pytest.CaptureFixture[str]) -> None:

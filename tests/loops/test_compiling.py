@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maxmargin import clock
 from maxmargin.problems.problem import Iterate, Status
+from maxmargin.runtime import clock
 from maxmargin.solve import drive
 
 pytestmark = pytest.mark.wide
@@ -89,7 +89,7 @@ def test_the_clock_goes_on_after_an_exception(wall: list[float]) -> None:
 def test_a_fork_of_a_process_that_compiles_has_a_clock_that_goes() -> None:
     code = """
 import os, threading, time
-from maxmargin import clock
+from maxmargin.runtime import clock
 from maxmargin.problems.problem import Iterate, Status
 from maxmargin.solve import drive
 held, done = threading.Event(), threading.Event()

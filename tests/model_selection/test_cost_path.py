@@ -9,8 +9,8 @@ from sklearn import svm
 from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss, Path
 from maxmargin.problems.duality import best_intercept
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solvers.decomposition import OnMatrix, Workspace
-from maxmargin.threads import one_blas_thread
 from tests.support.kernel_reference import Machine, Spec, laplacian, optimum, poly, rbf, stated
 
 TOL = 1e-4

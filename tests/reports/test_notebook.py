@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin.html import Html, bullets, html, joined, table, tag, visible
+from maxmargin.runtime.html import Html, bullets, html, joined, table, tag, visible
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -14,9 +14,9 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin.data.on_dask import load_parts
 from maxmargin.errors import DataFileError
 from maxmargin.problems.problem import Status
+from maxmargin.rows.on_dask import load_parts
 from tests.scale.conftest import Cluster
 
 PARTS, ROWS, D = 400, 60, 5

@@ -9,11 +9,11 @@ from numpy.testing import assert_array_equal
 
 import maxmargin as mm
 from maxmargin.certificates import certify_with_duals
-from maxmargin.data.blocks import RowsInMemory
-from maxmargin.data.on_dask import RowsOnDask
-from maxmargin.data.survey import survey
 from maxmargin.problems.blocked import BlockedProblem, HingeRule, TubeRule
 from maxmargin.problems.problem import Intercept, Point
+from maxmargin.rows.blocks import RowsInMemory
+from maxmargin.rows.on_dask import RowsOnDask
+from maxmargin.rows.survey import survey
 from tests.scale.conftest import Cluster
 
 pytest.importorskip("distributed")

@@ -9,13 +9,13 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 import maxmargin as mm
-from maxmargin.data.blocks import RowsInMemory
-from maxmargin.data.on_disk import RowsOnDisk
-from maxmargin.data.survey import survey
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.blocked import BlockedProblem, HingeRule
 from maxmargin.problems.problem import Intercept, Point, Status
+from maxmargin.rows.blocks import RowsInMemory
+from maxmargin.rows.on_disk import RowsOnDisk
+from maxmargin.rows.survey import survey
 from maxmargin.solvers.dual_cd import BlockDualCD
 from maxmargin.solvers.newton import Newton
 

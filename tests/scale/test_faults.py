@@ -77,7 +77,7 @@ class Killer:
 @contextmanager
 def counting(monkeypatch: pytest.MonkeyPatch, killer: Killer) -> Iterator[None]:
     """Tell a killer of all tasks: those that read parts, survey them, pass over blocks and save."""
-    on_dask = pytest.importorskip("maxmargin.data.on_dask")
+    on_dask = pytest.importorskip("maxmargin.rows.on_dask")
     with monkeypatch.context() as patched:
         for name in ("map", "map_in_places"):
             real = getattr(on_dask._Cluster, name)

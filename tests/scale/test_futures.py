@@ -19,9 +19,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
-from maxmargin import futures
 from maxmargin.cli import main
 from maxmargin.errors import DistributedFitError
+from maxmargin.rows import cluster as futures
 from tests.scale.conftest import ROOT, Cluster, KillAtFile
 
 pytest.importorskip("distributed")

@@ -12,12 +12,12 @@ from sklearn.pipeline import make_pipeline
 
 import maxmargin as mm
 from maxmargin.certificates import certify
-from maxmargin.data.blocks import RowsInMemory
 from maxmargin.errors import DataFileError
 from maxmargin.kernels import RBF, Laplacian, Polynomial
 from maxmargin.problems.blocked import HingeRule
 from maxmargin.problems.blocked_kernel import BlockedKernelProblem, SupportDuals
 from maxmargin.problems.problem import Intercept, Point, Status
+from maxmargin.rows.blocks import RowsInMemory
 from maxmargin.solve import Budget, Settings, solve
 from maxmargin.solvers.blocked_decomposition import BlockedDecomposition, Violators, worst_of
 

@@ -16,12 +16,12 @@ import pytest
 import scipy.sparse as sp
 
 import maxmargin as mm
-from maxmargin.data.blocks import RowsInMemory, join
-from maxmargin.data.on_dask import RowsOnDask, connect, load_parts, survey_on_dask
-from maxmargin.data.row_source import Part
-from maxmargin.data.survey import survey
 from maxmargin.errors import DataFileError, DistributedFitError
 from maxmargin.loops.records import Loss
+from maxmargin.rows.blocks import RowsInMemory, join
+from maxmargin.rows.on_dask import RowsOnDask, connect, load_parts, survey_on_dask
+from maxmargin.rows.row_source import Part
+from maxmargin.rows.survey import survey
 from tests.scale.conftest import ROOT, Cluster, KillAtFile
 
 pytest.importorskip("distributed")
@@ -273,11 +273,11 @@ def test_losses_have_vectors_of_their_own(cluster: Cluster) -> None:
 def test_many_blocks_are_merged_by_workers(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maxmargin.data.blocks._FEW_NUMBERS", 1 << 10)
-    monkeypatch.setattr("maxmargin.data.blocks._LEAF_NUMBERS", 1 << 12)
-    monkeypatch.setattr("maxmargin.data.on_dask._BLOCK_NUMBERS", 1)
-    monkeypatch.setattr("maxmargin.data.on_dask._MOST_BLOCKS", 20)
-    monkeypatch.setattr("maxmargin.data.on_dask._SMALL", 1 << 8)  # so that nothing is
+    monkeypatch.setattr("maxmargin.rows.blocks._FEW_NUMBERS", 1 << 10)
+    monkeypatch.setattr("maxmargin.rows.blocks._LEAF_NUMBERS", 1 << 12)
+    monkeypatch.setattr("maxmargin.rows.on_dask._BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("maxmargin.rows.on_dask._MOST_BLOCKS", 20)
+    monkeypatch.setattr("maxmargin.rows.on_dask._SMALL", 1 << 8)  # so that nothing is
     source = SOURCES["dense"]
     blocks = on_dask(source, cluster.ready()).with_loss(HalfRule(0.5))
     assert "of 71 (rows" in blocks.describe(0)
@@ -380,7 +380,7 @@ def test_other_blocks_restore_what_was_saved(
     rows.put("duals", numbers)
     rows.put("signs", np.sign(numbers).astype(np.int64))
     rows.save(tmp_path, ("duals", "signs"))
-    monkeypatch.setattr("maxmargin.data.on_dask._BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("maxmargin.rows.on_dask._BLOCK_NUMBERS", 1)
     other = on_dask(source, cluster.client)
     assert other.describe(0) != rows.describe(0)
     other.restore(tmp_path)
@@ -485,10 +485,10 @@ class NoDask:
         if name.split(".")[0] in ("dask", "distributed"):
             raise ImportError(name)
 sys.meta_path.insert(0, NoDask())
-import maxmargin, maxmargin.data, maxmargin.data.on_dask
+import maxmargin, maxmargin.data, maxmargin.rows.on_dask
 assert maxmargin.DistributedFitError
 try:
-    maxmargin.data.on_dask.connect("tcp://127.0.0.1:1")
+    maxmargin.rows.on_dask.connect("tcp://127.0.0.1:1")
 except ImportError as missing:
     assert "pip install dask distributed" in str(missing)
 else:

@@ -13,8 +13,8 @@ from maxmargin.kernels import RBF
 from maxmargin.loops.records import Loss, Variables
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Iterate, KernelProblem, Point, Problem
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solvers.decomposition import Decomposition, Equations, active_set_step, measure
-from maxmargin.threads import one_blas_thread
 from tests.support.kernel_reference import Machine, optimum, rbf, stated
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from maxmargin.clock import OutOfTimeError, check
+from maxmargin.runtime.clock import OutOfTimeError, check
 from maxmargin.studio import messages, session
 from maxmargin.studio.lessons import read_lesson
 from maxmargin.studio.session import PATIENCE, Job, Reply, Session

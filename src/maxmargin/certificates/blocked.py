@@ -23,7 +23,6 @@ from maxmargin.certificates.quadratic import (
     stride_of,
     with_constant,
 )
-from maxmargin.data.blocks import Block, Blocks, join
 from maxmargin.loops.records import Loss
 from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.duality import BALANCED, best_intercept, imbalance
@@ -40,6 +39,7 @@ from maxmargin.problems.rounding import (
     sum_error,
     weigh,
 )
+from maxmargin.rows.blocks import Block, Blocks, join
 
 
 def certify_blocked(

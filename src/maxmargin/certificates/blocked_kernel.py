@@ -22,7 +22,6 @@ from maxmargin.certificates.quadratic import (
     rough_scores,
     sum_rounding,
 )
-from maxmargin.data.blocks import Block, Blocks
 from maxmargin.loops.records import Loss
 from maxmargin.problems.blocked import take_rows
 from maxmargin.problems.blocked_kernel import (
@@ -37,6 +36,7 @@ from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Point
 from maxmargin.problems.rounding import EPS, SCORES, Bounded
+from maxmargin.rows.blocks import Block, Blocks
 
 
 def certify_blocked_kernel(

@@ -6,8 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from maxmargin.html import Html, table, tag
 from maxmargin.problems.problem import Point, Status, relative_gap
+from maxmargin.runtime.html import Html, table, tag
 
 _BELOW = 1e-12  # a negative gap up to this part is rounding, even where none is stated
 _RESOLVED = 0.5  # of the objective: where more may be rounding, there is no bound

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.kernels import Kernel, PreparedRows
@@ -43,6 +43,7 @@ from maxmargin.problems.rounding import (
     sum_error,
     total,
 )
+from maxmargin.runtime import clock
 
 
 class Evaluation(Protocol):

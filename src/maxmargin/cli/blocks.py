@@ -59,7 +59,7 @@ def read_memory(context: Any, option: Any, text: str | None) -> int | None:
     """Return the bytes that ``--memory`` stands for."""
     if text is None:
         return None
-    from maxmargin.data.row_source import parse_memory
+    from maxmargin.rows.row_source import parse_memory
 
     try:
         return parse_memory(text)
@@ -283,7 +283,7 @@ def fit_blocks(
     options: dict[str, Any],
 ) -> Exit:
     """Fit a model to rows in blocks; what is said and saved is what ``fit`` says and saves."""
-    from maxmargin.progress import counted_reading
+    from maxmargin.runtime.progress import counted_reading
 
     _refuse_options(words, model, scale, reading)
     with connected(asked.cluster, asked.insecure) as client, counted_reading() as readers:
@@ -342,7 +342,7 @@ def make_block_machine(rows: BlockedRows, model: str | None, options: dict[str, 
     """Return an unfitted machine; what its defaults depend on is found by a pass over the rows."""
     import numpy as np
 
-    from maxmargin.data.survey import survey
+    from maxmargin.rows.survey import survey
 
     regression = rows.task == "regression"
     name = model or ("linear-svr" if regression else "linear-svc")
@@ -360,7 +360,7 @@ def make_block_machine(rows: BlockedRows, model: str | None, options: dict[str, 
 def standardized(source: Any) -> Any:
     """Return a view of rows with columns of mean 0 and variance 1."""
     from maxmargin.data import standardize
-    from maxmargin.progress import progress
+    from maxmargin.runtime.progress import progress
 
     with progress("Standardizing the columns", even=False):
         return standardize(source)
@@ -396,7 +396,7 @@ def save_pipeline(model: Any, path: Path, rows: BlockedRows) -> None:
 
 def describe_fit(machine: Any, read: Any) -> Iterator[tuple[str, str]]:
     """Yield why the fit stopped, what is proved, and how much was read."""
-    from maxmargin.progress import describe_bytes
+    from maxmargin.runtime.progress import describe_bytes
 
     yield "stopped", stop_reason(machine)
     yield "certificate", certificate_of(machine)

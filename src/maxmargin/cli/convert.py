@@ -118,7 +118,7 @@ def save_as(saved: SavedModel, target: str, kind: str) -> None:
     if kind == "native":
         mm.save(saved.model, target, layout=saved.layout)
     elif kind == "onnx":
-        from maxmargin.atomic_write import write_atomically
+        from maxmargin.runtime.atomic_write import write_atomically
 
         graph = mm.files.to_onnx(saved.model).SerializeToString()
         write_atomically(target, lambda draft: draft.write_bytes(graph))

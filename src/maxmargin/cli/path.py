@@ -149,7 +149,7 @@ def write_table(path: str, rows: list[dict[str, Any]]) -> None:
     """Write records as CSV, with a header."""
     import csv
 
-    from maxmargin.atomic_write import write_atomically
+    from maxmargin.runtime.atomic_write import write_atomically
 
     def write(draft: Path) -> None:
         with draft.open("w", encoding="utf-8", newline="") as file:

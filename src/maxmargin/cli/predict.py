@@ -205,7 +205,7 @@ class Counted:
         self.blocks, self.rows = blocks, 0
 
     def __iter__(self) -> Iterator[Any]:
-        from maxmargin.progress import progress
+        from maxmargin.runtime.progress import progress
 
         # On a terminal the predictions themselves show how far it is.
         shown = sys.stdout.isatty()
@@ -226,7 +226,7 @@ def write_answers(path: str | None, header: list[str], blocks: Iterable[Any]) ->
             sys.stdout.reconfigure(encoding="utf-8")  # as files are, on any system
         write_lines(sys.stdout, header, blocks)
         return
-    from maxmargin.atomic_write import write_atomically
+    from maxmargin.runtime.atomic_write import write_atomically
 
     def write(draft: Path) -> None:
         with draft.open("w", encoding="utf-8", newline="\n") as file:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from maxmargin.atomic_write import write_atomically
 from maxmargin.cli.inputs import data_options, read_blocks, read_data
 from maxmargin.cli.output import Exit, Output, command
+from maxmargin.runtime.atomic_write import write_atomically
 
 SCHEMA = 1
 METHODS = ("standard", "minmax", "maxabs")

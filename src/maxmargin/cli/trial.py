@@ -31,7 +31,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from maxmargin.atomic_write import write_atomically
 from maxmargin.cli.figures import readable, remember, score_remembered, shown
 from maxmargin.cli.inputs import (
     Dataset,
@@ -42,9 +41,10 @@ from maxmargin.cli.inputs import (
 )
 from maxmargin.cli.output import PIPE_WIDTH, use_replacements
 from maxmargin.cli.training import certificate_of, certificate_to_json
-from maxmargin.clock import Clock
 from maxmargin.data import Labelled
 from maxmargin.data.columns import number_equal_rows
+from maxmargin.runtime.atomic_write import write_atomically
+from maxmargin.runtime.clock import Clock
 
 if TYPE_CHECKING:
     from maxmargin.reports.context import Context

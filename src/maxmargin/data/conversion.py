@@ -21,8 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin.atomic_write import write_atomically
-from maxmargin.data.arrow import Frame, is_arrow, open_frame, read_values, require_pyarrow
+from maxmargin.data.arrow import Frame, is_arrow, open_frame, require_pyarrow
 from maxmargin.data.cells import (
     CellError,
     finite_number,
@@ -55,6 +54,8 @@ from maxmargin.data.table import (
     open_table,
 )
 from maxmargin.errors import DataFileError
+from maxmargin.rows.arrow_values import read_values
+from maxmargin.runtime.atomic_write import write_atomically
 
 _ROWS = 8192  # in a block, at most …
 _CELLS = 1 << 20  # … and cells, so that wide tables take no more memory

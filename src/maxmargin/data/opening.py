@@ -10,19 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.array_source import ArraySource, FrameSource
-from maxmargin.data.chunk_source import IterableSource, SequenceSource, spool
-from maxmargin.data.dask_source import DaskSource, is_dask
-from maxmargin.data.frames import is_frame, module_root
 from maxmargin.data.parquet_source import ParquetSource, table_names
-from maxmargin.data.row_source import (
-    BlockOptions,
-    FileStamp,
-    Request,
-    RowSource,
-    is_path,
-    refuse_missing,
-)
 from maxmargin.data.source import (
     JSON_ENDINGS,
     SVMLIGHT_ENDINGS,
@@ -31,6 +19,18 @@ from maxmargin.data.source import (
 )
 from maxmargin.data.text_source import SvmlightSource, TableSource, is_svmlight, look_at_table
 from maxmargin.errors import DataFileError
+from maxmargin.rows.array_source import ArraySource, FrameSource
+from maxmargin.rows.chunk_source import IterableSource, SequenceSource, spool
+from maxmargin.rows.dask_source import DaskSource, is_dask
+from maxmargin.rows.frames import is_frame, module_root
+from maxmargin.rows.row_source import (
+    BlockOptions,
+    FileStamp,
+    Request,
+    RowSource,
+    is_path,
+    refuse_missing,
+)
 
 _TO_CONVERT = {*JSON_ENDINGS, ".arff", ".arrow", ".feather"}
 _GLOB = re.compile(r"[*?\[]")

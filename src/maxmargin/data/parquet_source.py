@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.data.arrow import require_pyarrow
-from maxmargin.data.frames import FrameColumns, arrow_number_kind, choose_columns, read_frame
 from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
-from maxmargin.data.row_source import (
+from maxmargin.errors import DataFileError
+from maxmargin.rows.frames import FrameColumns, arrow_number_kind, choose_columns, read_frame
+from maxmargin.rows.row_source import (
     BY_LABEL,
     Cursor,
     FileStamp,
@@ -21,7 +22,6 @@ from maxmargin.data.row_source import (
     name_files,
     rows_per_part,
 )
-from maxmargin.errors import DataFileError
 
 _index_of_rows = re.compile(r"__index_level_\d+__").fullmatch  # as pandas names it
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.data.arrow import ARROW_ENDINGS, Frame, Values, is_arrow, open_frame, read_values
+from maxmargin.data.arrow import ARROW_ENDINGS, Frame, is_arrow, open_frame
 from maxmargin.data.cells import (
     CellError,
     is_missing,
@@ -47,6 +47,7 @@ from maxmargin.data.table import (
     strip_cells,
 )
 from maxmargin.errors import DataFileError, did_you_mean
+from maxmargin.rows.arrow_values import Values, read_values
 
 _SHOWN = 5
 _NOT_SVMLIGHT = {*TABLE_ENDINGS, *JSON_ENDINGS, *ARROW_ENDINGS, ".arff"}

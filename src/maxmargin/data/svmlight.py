@@ -22,12 +22,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
-from maxmargin.atomic_write import write_atomically
 from maxmargin.data.cells import NUMBER, finite_number, whole_numbers
 from maxmargin.data.source import CHUNK, PACKINGS, Where, open_source, refuse_no_file
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import read_only
-from maxmargin.threads import share_work, usual_threads
+from maxmargin.runtime.atomic_write import write_atomically
+from maxmargin.runtime.threads import share_work, usual_threads
 
 _PADDING = 16  # bytes after a text, of which a loop may take eight at a time
 _PIECE = 1 << 18  # bytes, so that the numbers of a piece stay in a core's cache

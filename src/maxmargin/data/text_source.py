@@ -16,19 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.cells import CellError, label_array, no_label, read_column
-from maxmargin.data.frames import FrameColumns, choose_columns
 from maxmargin.data.labelled import resembles_svmlight
 from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
-from maxmargin.data.row_source import (
-    BY_LABEL,
-    Cursor,
-    FileStamp,
-    Part,
-    Request,
-    RowSource,
-    name_files,
-    rows_per_part,
-)
 from maxmargin.data.rows import RowBlock, read_rows
 from maxmargin.data.source import PACKINGS, TABLE_ENDINGS, extension_of, open_source, refuse_foreign
 from maxmargin.data.svmlight import iterate_svmlight, read_svmlight
@@ -42,6 +31,17 @@ from maxmargin.data.table import (
     open_table,
 )
 from maxmargin.errors import DataFileError
+from maxmargin.rows.frames import FrameColumns, choose_columns
+from maxmargin.rows.row_source import (
+    BY_LABEL,
+    Cursor,
+    FileStamp,
+    Part,
+    Request,
+    RowSource,
+    name_files,
+    rows_per_part,
+)
 
 _RANGE_BYTES = 1 << 25
 _RANGES_IN_MEMORY = 32

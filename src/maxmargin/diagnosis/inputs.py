@@ -17,7 +17,7 @@ from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.data.columns import resembles_measurement
 from maxmargin.data.layout import TASKS
 from maxmargin.diagnosis.significance import Metric
-from maxmargin.futures import share
+from maxmargin.rows.cluster import share
 from maxmargin.validation.data import (
     check_classes,
     check_labels,

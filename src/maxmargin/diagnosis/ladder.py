@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Ints
-from maxmargin.clock import Clock
 from maxmargin.diagnosis import families
 from maxmargin.diagnosis.families import Scored
 from maxmargin.diagnosis.inputs import (
@@ -53,9 +52,10 @@ from maxmargin.diagnosis.significance import (
     hopeless,
     rank,
 )
-from maxmargin.futures import cluster_of
 from maxmargin.inspection.code import describe
-from maxmargin.progress import progress
+from maxmargin.rows.cluster import cluster_of
+from maxmargin.runtime.clock import Clock
+from maxmargin.runtime.progress import progress
 from maxmargin.validation.data import generator
 
 _OVERLAP = 0.05  # error of every method beyond which classes may overlap for good

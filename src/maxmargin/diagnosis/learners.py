@@ -21,13 +21,13 @@ from threadpoolctl import threadpool_limits
 from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import Sample, scaler
 from maxmargin.estimators.reductions import binary_subproblems, combined_scores
-from maxmargin.futures import run_tasks
 from maxmargin.kernels import RBF, Kernel, Linear
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
+from maxmargin.rows.cluster import run_tasks
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solvers.decomposition import OnMatrix, Workspace
-from maxmargin.threads import one_blas_thread
 
 
 @dataclass(frozen=True)

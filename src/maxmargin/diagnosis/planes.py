@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Flags, Floats, Ints
-from maxmargin.clock import Clock
 from maxmargin.diagnosis.inputs import DiagnosedTable, draw_rows, is_wide, scaler
 from maxmargin.estimators import LinearSVC
 from maxmargin.geometry import Hyperplane, mistake_bound, radius
+from maxmargin.runtime.clock import Clock
 from maxmargin.separability import Overlap, Separation
 from maxmargin.separability.decide import decide, verified_plane
 

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.clock import Clock
 from maxmargin.diagnosis import families
 from maxmargin.diagnosis.inputs import (
     DiagnosedTable,
@@ -40,8 +39,9 @@ from maxmargin.diagnosis.significance import (
 from maxmargin.inspection.code import describe
 from maxmargin.kernels import RBF, Linear
 from maxmargin.problems import losses
-from maxmargin.progress import progress
-from maxmargin.threads import one_blas_thread
+from maxmargin.runtime.clock import Clock
+from maxmargin.runtime.progress import progress
+from maxmargin.runtime.threads import one_blas_thread
 
 _ROWS = 2500  # that are cross-validated when there are 30 seconds
 _FRESH = 2  # times as many others, on which families are compared where there are so many rows

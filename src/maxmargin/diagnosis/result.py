@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin.diagnosis.learners import Candidate
-from maxmargin.html import bullets, table, tag
 from maxmargin.inspection.code import describe
+from maxmargin.runtime.html import bullets, table, tag
 
 _MOST = 1000  # entries of an array that are written out
 

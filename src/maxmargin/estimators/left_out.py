@@ -23,7 +23,6 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.lapack import dtrtri
 
-from maxmargin import clock
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates import Certificate, certify
 from maxmargin.estimators.row_marks import Marks, mark_rows
@@ -32,6 +31,7 @@ from maxmargin.loops.records import Loss
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.problem import Intercept, MulticlassProblem, Point, Problem, Status
+from maxmargin.runtime import clock
 from maxmargin.separability.max_margin import FeatureSpaceRows, LinearRows, Widest, find_widest
 from maxmargin.solve import Budget, Result, Settings, solve
 

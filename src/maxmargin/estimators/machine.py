@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import clock
 from maxmargin._typing import Ints
 from maxmargin.certificates import together
 from maxmargin.errors import warn
@@ -16,6 +15,7 @@ from maxmargin.estimators.callbacks import TakesCallbacks, announced
 from maxmargin.estimators.formulations import Formulation, Training
 from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.problems.problem import Point, Status
+from maxmargin.runtime import clock
 from maxmargin.solve import Budget, Result, Settings, gap_left, ill_scaled, solve_all
 from maxmargin.validation.data import generator
 from maxmargin.validation.parameters import NamedParameters

@@ -24,7 +24,6 @@ import numpy.typing as npt
 from scipy.special import expit, log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
 from maxmargin.estimators.formulations import Training
@@ -38,6 +37,7 @@ from maxmargin.estimators.left_out import (
 from maxmargin.estimators.machine import UNASKED, Formulated, solver_settings
 from maxmargin.estimators.reductions import combined_scores
 from maxmargin.problems.problem import MulticlassProblem
+from maxmargin.runtime import clock
 from maxmargin.solve import Result, Settings
 
 _LEAST = 1e-7  # probabilities of pairs keep this far from 0 and 1

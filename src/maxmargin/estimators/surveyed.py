@@ -6,10 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.blocks import Block, Blocks
-from maxmargin.data.survey import ColumnSums, merge_columns
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.prepared import Source
+from maxmargin.rows.blocks import Block, Blocks
+from maxmargin.rows.survey import ColumnSums, merge_columns
 
 
 class SurveyedColumns(Source):

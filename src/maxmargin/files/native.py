@@ -19,12 +19,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.atomic_write import write_atomically
 from maxmargin.errors import ModelFileError
 from maxmargin.files.checking import check_model
 from maxmargin.files.consistency import look_closer
 from maxmargin.files.known_classes import known_steps, name_of
 from maxmargin.files.nodes import Decoder, Encoder, UnstorableError, dump, parse
+from maxmargin.runtime.atomic_write import write_atomically
 
 FORMAT = 1
 _KEY, _DIGEST = "maxmargin", "sha256"

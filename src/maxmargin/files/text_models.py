@@ -25,10 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.atomic_write import write_atomically
 from maxmargin.errors import ModelFileError, did_you_mean, warn
 from maxmargin.files.nodes import parse
 from maxmargin.problems.problem import Status
+from maxmargin.runtime.atomic_write import write_atomically
 
 AnyPath = str | os.PathLike[str]
 LIBSVM, LIBLINEAR = ORIGINS = ("LIBSVM file", "LIBLINEAR file")

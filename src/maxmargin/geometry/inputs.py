@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.extmath import row_norms
 
-from maxmargin.data.blocks import Block, RowsInMemory
+from maxmargin.rows.blocks import Block, RowsInMemory
 from maxmargin.validation.data import classes_of
 
 Vector = npt.NDArray[np.float64]

@@ -16,11 +16,11 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from maxmargin._typing import Floats
-from maxmargin.data.row_source import RowSource
 from maxmargin.estimators import HardMarginSVC, LinearSVC, VotedPerceptron
 from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
 from maxmargin.geometry.planes import read_kernel
 from maxmargin.problems.losses import ON_EDGE, support_kinds
+from maxmargin.rows.row_source import RowSource
 
 _COMPARED = 200  # rows on which a plane must agree with the model
 _EXPONENTIAL = 30  # operations for one kernel value, apart from those for its columns

@@ -8,10 +8,10 @@ import scipy.linalg
 from sklearn.utils import check_array
 
 from maxmargin._typing import Floats
-from maxmargin.html import table, tag
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import as_kernel
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
+from maxmargin.runtime.html import table, tag
 
 
 @dataclass(frozen=True)

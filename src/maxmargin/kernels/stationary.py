@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.kernels.base import KernelWithGamma
 from maxmargin.kernels.dot_products import Linear
@@ -27,7 +27,8 @@ from maxmargin.kernels.prepared import (
 )
 from maxmargin.kernels.tiles import FLOAT32_ERROR, WORK, scratch
 from maxmargin.loops.records import read_only
-from maxmargin.threads import share_work
+from maxmargin.runtime import clock
+from maxmargin.runtime.threads import share_work
 
 # The loops raise 2, not e, to a power: it is cheaper and as accurate.
 LOG2_E = math.log2(math.e)

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.kernels.prepared import FloatArray, PreparedRows
-from maxmargin.threads import one_blas_thread, share_work, usual_threads
+from maxmargin.runtime import clock
+from maxmargin.runtime.threads import one_blas_thread, share_work, usual_threads
 
 if TYPE_CHECKING:
     from maxmargin.kernels.base import Kernel

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-from maxmargin import clock
+from maxmargin.runtime import clock
 
 _MODULES = (
     "active_set",

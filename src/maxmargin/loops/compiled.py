@@ -29,8 +29,8 @@ from numba.core.registry import CPUDispatcher
 from numba.core.runtime import nrt
 from numba.extending import overload
 
-from maxmargin import clock
 from maxmargin.loops import loading
+from maxmargin.runtime import clock
 
 try:
     import fcntl

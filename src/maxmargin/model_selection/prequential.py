@@ -20,8 +20,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
-from maxmargin.atomic_write import write_atomically
 from maxmargin.files.native import load, save
+from maxmargin.runtime.atomic_write import write_atomically
 from maxmargin.validation.data import classes_of
 
 ACCURACY, ABSOLUTE_ERROR = "accuracy", "mean absolute error"

@@ -30,11 +30,11 @@ from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
-from maxmargin.html import visible
 from maxmargin.inspection.model_view import Boundary, SupportRows, read_boundary, take_rows
 from maxmargin.plots import planar, style
 from maxmargin.plots.planar import Grid, Window
 from maxmargin.plots.style import MOST_POINTS, RASTER_FROM, Rows, foreground, text, thin
+from maxmargin.runtime.html import visible
 from maxmargin.validation.data import check_labels
 
 Box = tuple[float, float, float, float]

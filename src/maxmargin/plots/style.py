@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.html import visible
+from maxmargin.runtime.html import visible
 
 Rows = npt.NDArray[np.intp]
 

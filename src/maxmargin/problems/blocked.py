@@ -9,10 +9,10 @@ import numpy as np
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.blocks import Block, Blocks, join
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem
+from maxmargin.rows.blocks import Block, Blocks, join
 from maxmargin.validation.data import stacked
 
 

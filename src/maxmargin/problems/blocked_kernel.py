@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.blocks import Block, Blocks
 from maxmargin.kernels import Kernel
 from maxmargin.loops.records import Loss
 from maxmargin.problems.blocked import Checkpoint, take_rows
 from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Point, Problem
+from maxmargin.rows.blocks import Block, Blocks
 from maxmargin.validation.data import stacked
 
 

@@ -8,7 +8,6 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
@@ -22,6 +21,7 @@ from maxmargin.problems.duality import (
 from maxmargin.problems.features import Features, KernelFeatures, LinearFeatures, drawn_rows
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.rounding import EPS
+from maxmargin.runtime import clock
 
 AnyFeatures = TypeVar("AnyFeatures", bound=Features)
 

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin._typing import Floats
-from maxmargin.data.blocks import Block, Blocks, RowsInMemory
 from maxmargin.loops.records import read_only
+from maxmargin.rows.blocks import Block, Blocks, RowsInMemory
 
 EPS = float(np.finfo(np.float64).eps)
 HALF = 0.51  # of an ε for each product: what sums of them are off by, in any order of summation

@@ -11,7 +11,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.prepared import FloatArray
 from maxmargin.problems.gram import Gram
-from maxmargin.threads import share_work, usual_threads
+from maxmargin.runtime.threads import share_work, usual_threads
 
 _MOST_ADDED = 0.5  # columns, as a part of those there, beyond which rows are computed anew
 _WORTH_THREADS = 1 << 19  # values to be copied or summed

@@ -15,10 +15,10 @@ import numpy as np
 from maxmargin.certificates import Certificate
 from maxmargin.certificates.certificate import numbers
 from maxmargin.estimators import NuSVC
-from maxmargin.html import Html, joined, tag
 from maxmargin.inspection.certify_model import certify
 from maxmargin.plots.style import short_numbers
 from maxmargin.reports.context import Context
+from maxmargin.runtime.html import Html, joined, tag
 
 _SECONDS = 5.0  # for the bound of a model that has no duals
 _ROUNDING = 1e-8  # relative gaps below this are as good as none

@@ -15,8 +15,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from maxmargin._typing import Ints
-from maxmargin.html import Html, html, visible
 from maxmargin.inspection.model_view import ModelView, Scores, score_rows, view_model
+from maxmargin.runtime.html import Html, html, visible
 
 NAME = 40  # characters in a label or in the name of a column
 _TITLE = 200  # characters in the heading

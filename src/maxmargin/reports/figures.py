@@ -16,11 +16,11 @@ from sklearn.utils import _safe_indexing
 
 from maxmargin import plots
 from maxmargin._typing import Floats
-from maxmargin.html import Html, html, joined, tag, visible
 from maxmargin.plots import style
 from maxmargin.plots.style import GREY, WRONG, colour, foreground, legend_below
 from maxmargin.reports.context import Context, ScoredRows
 from maxmargin.reports.tables import inner_names
+from maxmargin.runtime.html import Html, html, joined, tag, visible
 
 _DPI = 130
 _COMPONENT_ROWS = 1000  # for kernel principal components

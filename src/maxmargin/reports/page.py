@@ -9,7 +9,6 @@ import numpy as np
 
 from maxmargin.diagnosis import Diagnosis, diagnose
 from maxmargin.diagnosis.significance import amount, wilson
-from maxmargin.html import Html, bullets, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses
 from maxmargin.plots.style import COLOURS, WRONG, short_numbers
 from maxmargin.reports.certificate import Finding, find_certificate, proof
@@ -27,6 +26,7 @@ from maxmargin.reports.quality import (
     scoring_of,
 )
 from maxmargin.reports.tables import COLUMNS_SHOWN, columns, importances, notable_rows, support
+from maxmargin.runtime.html import Html, bullets, html, joined, table, tag, visible
 
 _SECONDS = 10.0  # for a diagnosis
 _CONFLICTS = 10  # groups of equal rows with different labels

@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from sklearn.base import is_regressor
 
 from maxmargin import plots
-from maxmargin.html import Html, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses, write_code
 from maxmargin.plots.search import read_candidates
 from maxmargin.problems.problem import Status
 from maxmargin.reports.context import Context
 from maxmargin.reports.figures import ReportFigure, draw_figure
-from maxmargin.versions import package_version
+from maxmargin.reports.versions import package_version
+from maxmargin.runtime.html import Html, html, joined, table, tag, visible
 
 _DIGITS = 16  # of a hash
 _LINE = 10**5  # characters of a line of code

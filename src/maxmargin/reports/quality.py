@@ -17,8 +17,8 @@ from sklearn.metrics import (
 from maxmargin._typing import Floats
 from maxmargin.diagnosis.inputs import choose_scoring
 from maxmargin.diagnosis.significance import amount, explained, mean_interval, wilson
-from maxmargin.html import Html, bullets, joined, table, tag, visible
 from maxmargin.reports.context import NAME, Context, ScoredRows
+from maxmargin.runtime.html import Html, bullets, joined, table, tag, visible
 
 COLOURED = 6  # up to which each class has its own colour in the figures
 _Z = 1.96  # two-sided 95 %

@@ -24,10 +24,10 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import _num_samples
 
 from maxmargin._typing import Floats
-from maxmargin.html import Html, bullets, joined, table, tag, visible
 from maxmargin.inspection.model_view import Scores, raw_scores, score_rows
 from maxmargin.reports.certificate import proved
 from maxmargin.reports.context import NAME, Context, ScoredRows
+from maxmargin.runtime.html import Html, bullets, joined, table, tag, visible
 
 COLUMNS_SHOWN = 5  # columns beside a row
 _LISTED = 20  # columns in a table of importances

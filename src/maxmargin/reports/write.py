@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.atomic_write import write_atomically
 from maxmargin.diagnosis import Diagnosis
+from maxmargin.runtime.atomic_write import write_atomically
 from maxmargin.validation.data import refuse_swapped
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin import clock
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates import Certificate
 from maxmargin.certificates.hard import Placed, certify_hard, placed, placed_scores
@@ -30,6 +29,7 @@ from maxmargin.problems import losses
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, Point, Problem, Run, Status
+from maxmargin.runtime import clock
 from maxmargin.separability.decide import decide
 from maxmargin.separability.overlap import conflict, fewest
 from maxmargin.separability.result import Overlap

@@ -7,7 +7,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.geometry import Hyperplane
-from maxmargin.html import table, tag, visible
+from maxmargin.runtime.html import table, tag, visible
 
 _NAME = 60  # characters of a label
 _SHOWN = 30  # pairs of classes

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Descent, DescentRule, Hinges
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
+from maxmargin.runtime import clock
 from maxmargin.solvers.row_sums import Passes, repaired
 
 _ON_KINK = 1e-9  # in units of the targets' scale

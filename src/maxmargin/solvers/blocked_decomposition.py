@@ -24,9 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.atomic_write import write_atomically
 from maxmargin.certificates.blocked import best_intercept_of
-from maxmargin.data.blocks import Block
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
@@ -39,6 +37,8 @@ from maxmargin.problems.blocked_kernel import (
     costly_rows,
 )
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
+from maxmargin.rows.blocks import Block
+from maxmargin.runtime.atomic_write import write_atomically
 from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.validation.data import stacked
 

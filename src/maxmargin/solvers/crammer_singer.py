@@ -21,12 +21,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.multiclass import best_intercept_step, duals_of, feasible_masses
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import Intercept, Iterate, MulticlassProblem, Point, relative_gap
 from maxmargin.problems.row_cache import RowCache
+from maxmargin.runtime import clock
 from maxmargin.solvers.linear_systems import solve_positive
 from maxmargin.solvers.row_sums import sum_squares
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import scipy.linalg
 from scipy.linalg import lapack
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates.quadratic import scores_of_rest
 from maxmargin.kernels import PreparedRows
@@ -34,6 +34,7 @@ from maxmargin.problems.duality import NOTHING, feasible_start, size_of_terms, s
 from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.problems.row_cache import RowCache
+from maxmargin.runtime import clock
 
 # ------------------------------------------------------------------- tubes
 #

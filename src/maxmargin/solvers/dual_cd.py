@@ -14,15 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.blocked import best_intercept_of
-from maxmargin.data.blocks import Block
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
+from maxmargin.rows.blocks import Block
+from maxmargin.runtime import clock
 from maxmargin.solvers.checkpoints import KeptState
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.row_sums import Passes, no_duals, repaired

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.problems import losses
 from maxmargin.problems.duality import best_intercept, within_groups
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
+from maxmargin.runtime import clock
 from maxmargin.solvers.proximal_newton import best_scale, with_constant_column
 
 _OPTIMAL, _OUT_OF_TIME = 0, 1  # what scipy calls them

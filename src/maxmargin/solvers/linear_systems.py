@@ -10,8 +10,8 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
-from maxmargin import clock
 from maxmargin._typing import Floats
+from maxmargin.runtime import clock
 
 _RIDGES = 10.0 ** np.arange(-13, 1)  # added to a unit diagonal, until it has a factor
 _LEAST = 1e-300  # of a diagonal entry

@@ -22,7 +22,7 @@ from scipy.linalg.lapack import dpstrf
 from sklearn.utils.extmath import row_norms
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.threads import one_blas_thread
+from maxmargin.runtime.threads import one_blas_thread
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,16 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.blocks import Block, Blocks, join
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.loops.records import Rule, Updates
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.row_cache import RowCache
-from maxmargin.threads import share_work, usual_threads
+from maxmargin.rows.blocks import Block, Blocks, join
+from maxmargin.runtime import clock
+from maxmargin.runtime.threads import share_work, usual_threads
 from maxmargin.validation.data import stacked
 
 

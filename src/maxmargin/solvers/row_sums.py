@@ -9,12 +9,12 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.blocks import Block, RowsInMemory, join
 from maxmargin.geometry.inputs import BLOCK_SIZE, blocks
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.problem import Intercept, LinearProblem
+from maxmargin.rows.blocks import Block, RowsInMemory, join
 
 AnyLinearProblem = LinearProblem | BlockedProblem
 Vector = str | Floats

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.quadratic import scores_of_rest
 from maxmargin.kernels.prepared import FloatArray
@@ -16,8 +16,9 @@ from maxmargin.loops.records import Variables
 from maxmargin.problems.duality import feasible_start
 from maxmargin.problems.gram import SMALL
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
+from maxmargin.runtime import clock
+from maxmargin.runtime.threads import share_work
 from maxmargin.solvers.decomposition import measure
-from maxmargin.threads import share_work
 
 _VALUES, _FEW_ROWS = 1 << 23, 16  # of a matrix, that are kept; rows at least
 _FAR_AWAY = 1e30  # of a norm, beside which kernel values are 0

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
+from maxmargin.runtime import clock
 from maxmargin.validation.data import LARGEST_PRODUCT, refuse_overflow
 from maxmargin.validation.parameters import NamedParameters
 

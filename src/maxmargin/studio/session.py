@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from maxmargin.clock import Limit, under
+from maxmargin.runtime.clock import Limit, under
 from maxmargin.studio import catalogue, messages
 from maxmargin.studio.scene import MOST_CLASSES, MOST_POINTS, Scene
 

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
 from maxmargin.estimators.bayes.sampler import Draws, Sampler, Walls, scattered, standard_errors
@@ -28,7 +27,8 @@ from maxmargin.problems import losses
 from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.gram import Gram, free_memory
 from maxmargin.problems.problem import Intercept, Problem, Run, Status
-from maxmargin.progress import progress
+from maxmargin.runtime import clock
+from maxmargin.runtime.progress import progress
 from maxmargin.separability.max_margin import (
     FeatureSpaceRows,
     LinearRows,

@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.data.row_source import RowSource
 from maxmargin.estimators.feature_maps.source_rows import SourceRows
 from maxmargin.estimators.linear.blocked import as_source, is_source
 from maxmargin.geometry.inputs import largest_squared_norm
-from maxmargin.threads import one_blas_thread, share_work, usual_threads
+from maxmargin.rows.row_source import RowSource
+from maxmargin.runtime.threads import one_blas_thread, share_work, usual_threads
 from maxmargin.validation.data import LARGEST_SQUARE, check_rows, refuse_overflow
 from maxmargin.validation.parameters import NamedParameters
 

@@ -38,7 +38,7 @@ from maxmargin.estimators.feature_maps.base import (
 from maxmargin.estimators.feature_maps.source_rows import SourceRows, is_sparse, resolved
 from maxmargin.estimators.kernel_input import KernelInput, count_threads
 from maxmargin.kernels import Kernel
-from maxmargin.threads import one_blas_thread
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.validation.data import generator
 from maxmargin.validation.parameters import check_choice, check_number, check_threads
 

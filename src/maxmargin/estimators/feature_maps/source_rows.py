@@ -7,11 +7,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.blocks import Block, join
-from maxmargin.data.row_source import RowSource
 from maxmargin.estimators.linear.blocked import Opened
 from maxmargin.estimators.surveyed import resolve_kernel
 from maxmargin.kernels import Kernel
+from maxmargin.rows.blocks import Block, join
+from maxmargin.rows.row_source import RowSource
 from maxmargin.validation.data import name_overflow, stacked
 
 

@@ -7,7 +7,6 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
 from maxmargin.errors import warn
@@ -28,6 +27,7 @@ from maxmargin.kernels import Linear
 from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, Point, Status
+from maxmargin.runtime import clock
 from maxmargin.separability.max_margin import (
     FeatureSpaceRows,
     LinearRows,

@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.nystroem import limit_threads
 from maxmargin.estimators.kernel_pca.operators import CentredGram, Moments, measure_rounding
 from maxmargin.kernels import PreparedRows
 from maxmargin.problems.gram import Gram
-from maxmargin.progress import Bar, progress
-from maxmargin.threads import one_blas_thread
+from maxmargin.runtime import clock
+from maxmargin.runtime.progress import Bar, progress
+from maxmargin.runtime.threads import one_blas_thread
 
 Dot = Callable[[Floats], Floats]
 

@@ -19,7 +19,6 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
 from maxmargin.estimators.feature_maps.base import cut_blocks, float_type
@@ -44,7 +43,8 @@ from maxmargin.estimators.kernel_pca.operators import (
 from maxmargin.estimators.kernel_pca.preimage import find_fixed_points, learn_ridge
 from maxmargin.kernels import Linear, Precomputed
 from maxmargin.problems.gram import Gram
-from maxmargin.threads import one_blas_thread
+from maxmargin.runtime import clock
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.validation.data import LARGEST_PRODUCT, generator, regression_weights
 from maxmargin.validation.parameters import (
     NamedParameters,

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.base import cut_blocks
 from maxmargin.estimators.feature_maps.nystroem import (
@@ -37,7 +36,8 @@ from maxmargin.kernels.prepared import as_dense
 from maxmargin.kernels.tiles import StoredProduct, SymmetricProduct, overflow
 from maxmargin.kernels.user_defined import FromMap
 from maxmargin.problems.gram import Gram
-from maxmargin.threads import one_blas_thread, share_work, usual_threads
+from maxmargin.runtime import clock
+from maxmargin.runtime.threads import one_blas_thread, share_work, usual_threads
 
 _PANEL = 2048  # columns whose products are summed at a time: float32 keeps its digits
 _SHARES = 8  # of a given matrix, whatever the number of threads: BLAS rounds by the shape

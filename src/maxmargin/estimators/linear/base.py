@@ -5,11 +5,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.blocks import Block, RowsInMemory, join
-from maxmargin.data.row_source import RowSource
-from maxmargin.data.survey import Survey
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.estimators.linear.blocked import (
@@ -36,6 +32,10 @@ from maxmargin.problems import losses
 from maxmargin.problems.blocked import BlockedProblem, LossRule
 from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.problem import Intercept, LinearProblem, Point
+from maxmargin.rows.blocks import Block, RowsInMemory, join
+from maxmargin.rows.row_source import RowSource
+from maxmargin.rows.survey import Survey
+from maxmargin.runtime import clock
 from maxmargin.solve import Budget, Result, solve_all
 from maxmargin.validation.data import check_rows
 from maxmargin.validation.parameters import (

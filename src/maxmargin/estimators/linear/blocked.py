@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.data.blocks import Block, join
 from maxmargin.data.opening import open as open_rows
-from maxmargin.data.row_source import RowSource
-from maxmargin.data.survey import Survey, survey
 from maxmargin.problems.blocked import BlockedProblem, Checkpoint, LossRule
 from maxmargin.problems.problem import Intercept, Point, Status
-from maxmargin.progress import note_reader, progress
+from maxmargin.rows.blocks import Block, join
+from maxmargin.rows.row_source import RowSource
+from maxmargin.rows.survey import Survey, survey
+from maxmargin.runtime.progress import note_reader, progress
 from maxmargin.solve import Result, describe_scales
 from maxmargin.validation.data import LARGEST_PRODUCT, name_overflow
 
@@ -69,12 +69,12 @@ class Opened:
         if client is None and source.on_dask:
             client = _current_client()
         if client is None:
-            from maxmargin.data.on_disk import RowsOnDisk
+            from maxmargin.rows.on_disk import RowsOnDisk
 
             found = survey(source, targets=targets)
             blocks = RowsOnDisk(source, found, regression=targets, threads=threads)
             return cls(source, found, blocks)
-        from maxmargin.data.on_dask import (
+        from maxmargin.rows.on_dask import (
             RowsOnDask,
             connect,
             load_parts,

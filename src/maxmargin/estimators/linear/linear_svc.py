@@ -8,7 +8,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.survey import Survey
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import CSVCForm, Training
 from maxmargin.estimators.linear.base import KnownDuals, LinearMachine
@@ -31,6 +30,7 @@ from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems.blocked import BlockedProblem, HingeRule, LossRule
 from maxmargin.problems.losses import support_kinds
 from maxmargin.problems.problem import MulticlassProblem, Point
+from maxmargin.rows.survey import Survey
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,

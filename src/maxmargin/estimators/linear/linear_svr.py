@@ -7,7 +7,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
-from maxmargin.data.survey import Survey
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import EpsilonSVRForm, Training
 from maxmargin.estimators.linear.base import KnownDuals, LinearMachine
@@ -17,6 +16,7 @@ from maxmargin.estimators.machine import Formulated
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems.blocked import BlockedProblem, LossRule, TubeRule
 from maxmargin.problems.losses import ON_EDGE
+from maxmargin.rows.survey import Survey
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,

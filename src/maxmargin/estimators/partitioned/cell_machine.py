@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.kernel_input import named_kernel
 from maxmargin.estimators.partitioned.cells import shuffle_marks
@@ -19,6 +18,7 @@ from maxmargin.estimators.svm.svc import SVC
 from maxmargin.kernels import Linear
 from maxmargin.kernels.names import NAMED_DEFAULTS
 from maxmargin.problems.gram import Gram
+from maxmargin.runtime import clock
 from maxmargin.solvers.decomposition import OnMatrix, Workspace
 
 _ROUGH = 1e-3  # relative duality gap that is enough to compare settings

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.row_marks import Marks, mark_rows
-from maxmargin.threads import share_work, usual_threads
+from maxmargin.runtime.threads import share_work, usual_threads
 
 _SAMPLE = 4096  # rows that a direction is found on
 _STEPS = 12  # of the power method: the direction need not be exact

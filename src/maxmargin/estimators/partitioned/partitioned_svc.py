@@ -16,11 +16,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate, together
 from maxmargin.certificates.certificate import unproved
-from maxmargin.data.row_source import RowSource
 from maxmargin.errors import warn
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
 from maxmargin.estimators.linear.blocked import by_parts, check_names, nameless_rows
@@ -42,9 +40,11 @@ from maxmargin.estimators.reductions import ScoresOnly, best_classes
 from maxmargin.estimators.svm.svc import SVC
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.problems.problem import Point, Status
-from maxmargin.progress import Bar, progress
+from maxmargin.rows.row_source import RowSource
+from maxmargin.runtime import clock
+from maxmargin.runtime.progress import Bar, progress
+from maxmargin.runtime.threads import one_blas_thread, share_work, usual_threads
 from maxmargin.solve import gap_left
-from maxmargin.threads import one_blas_thread, share_work, usual_threads
 from maxmargin.validation.data import (
     check_classification,
     check_rows,

@@ -11,9 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.row_source import RowSource
 from maxmargin.errors import warn
 from maxmargin.estimators.linear.blocked import Opened, as_source, by_parts, is_source
 from maxmargin.estimators.reductions import ScoresOnly, best_classes
@@ -22,6 +20,8 @@ from maxmargin.geometry.criterion import criterion_of_margins
 from maxmargin.geometry.inputs import row_products
 from maxmargin.loops.records import Rule
 from maxmargin.problems.problem import Run, Status
+from maxmargin.rows.row_source import RowSource
+from maxmargin.runtime import clock
 from maxmargin.separability.decide import lifted_separator
 from maxmargin.solve import Callback, drive
 from maxmargin.solvers.perceptron import (

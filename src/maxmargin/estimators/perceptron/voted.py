@@ -6,10 +6,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.loops.records import Updates
+from maxmargin.runtime import clock
 from maxmargin.solvers.perceptron import BlockLearner, LinearLearner
 from maxmargin.validation.data import stacked
 

@@ -31,13 +31,13 @@ from maxmargin.estimators.reductions import (
 from maxmargin.estimators.row_marks import mark_labelled, pair_up
 from maxmargin.estimators.svm.expansion import KernelExpansion, WeightedVectors
 from maxmargin.estimators.svm.gathered import gather_source, keep_names
-from maxmargin.futures import cluster_of, deal, run_tasks, share, threads_of
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.losses import ON_EDGE, support_kinds
 from maxmargin.problems.problem import MulticlassProblem, Point, Status
+from maxmargin.rows.cluster import cluster_of, deal, run_tasks, share, threads_of
 from maxmargin.solve import Budget, Result, Settings, solve_all
 from maxmargin.validation.data import (
     check_classification,

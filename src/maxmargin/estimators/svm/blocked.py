@@ -11,10 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.blocks import Block, join
-from maxmargin.data.on_disk import RowsOnDisk
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.estimators.linear.blocked import (
@@ -34,6 +31,9 @@ from maxmargin.problems.blocked import HingeRule
 from maxmargin.problems.blocked_kernel import BlockedKernelProblem, SupportDuals
 from maxmargin.problems.gram import free_memory
 from maxmargin.problems.problem import Intercept, Point
+from maxmargin.rows.blocks import Block, join
+from maxmargin.rows.on_disk import RowsOnDisk
+from maxmargin.runtime import clock
 from maxmargin.solve import Budget, Result, solve_all
 from maxmargin.validation.data import LARGEST_SQUARE, check_class_weights, name_overflow, stacked
 

@@ -27,7 +27,7 @@ from maxmargin.kernels.tiles import (
     scratch,
 )
 from maxmargin.loops.records import read_only
-from maxmargin.threads import one_blas_thread, share_work, usual_threads
+from maxmargin.runtime.threads import one_blas_thread, share_work, usual_threads
 from maxmargin.validation.data import LARGEST_PRODUCT, LARGEST_SQUARE
 from maxmargin.validation.parameters import (
     check_flag,

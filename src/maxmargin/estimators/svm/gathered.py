@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.data.on_disk import RowsOnDisk
 from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.estimators.linear.blocked import Opened, as_source
+from maxmargin.rows.on_disk import RowsOnDisk
 from maxmargin.validation.data import stacked
 
 

@@ -31,8 +31,8 @@ from maxmargin.problems.problem import (
     Problem,
     Status,
 )
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solve import Attempt, Settings, plan, run_solver
-from maxmargin.threads import one_blas_thread
 from maxmargin.validation.data import check_targets
 
 _ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more

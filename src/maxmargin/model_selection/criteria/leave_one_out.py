@@ -16,7 +16,7 @@ from maxmargin.model_selection.criteria.solved_problem import (
     refuse_others,
     solved_problems,
 )
-from maxmargin.progress import progress
+from maxmargin.runtime.progress import progress
 from maxmargin.validation.data import class_indices
 
 

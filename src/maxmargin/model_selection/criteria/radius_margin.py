@@ -17,9 +17,9 @@ from maxmargin.estimators.left_out import SolvedProblem
 from maxmargin.loops.records import Loss
 from maxmargin.model_selection.criteria.solved_problem import solved_problem
 from maxmargin.problems.problem import Problem
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solve import run_solver
 from maxmargin.solvers.decomposition import Decomposition
-from maxmargin.threads import one_blas_thread
 
 _MAX_ITER = 10_000
 

@@ -17,13 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import clock
 from maxmargin._typing import Flags, Floats
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.formulations import Training
 from maxmargin.kernels import Linear
 from maxmargin.model_selection.path.follow import Step, solve_at
 from maxmargin.problems.problem import Intercept, Status
+from maxmargin.runtime import clock
 from maxmargin.solve import Budget, Settings
 
 _AT_BOUND = 1e-6  # of its bound

@@ -32,8 +32,8 @@ from maxmargin.certificates import certify
 from maxmargin.model_selection.path.ends import Hinge, read_hinge
 from maxmargin.model_selection.path.follow import Step
 from maxmargin.problems.problem import Status
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solve import Result
-from maxmargin.threads import one_blas_thread
 
 Kinds = npt.NDArray[np.int64]
 

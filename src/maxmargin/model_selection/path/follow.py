@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import certify_many
 from maxmargin.kernels.prepared import FloatArray
 from maxmargin.problems.problem import KernelProblem, Point, Problem, Run, Status
-from maxmargin.progress import Bar
+from maxmargin.runtime import clock
+from maxmargin.runtime.progress import Bar
 from maxmargin.solve import Attempt, Budget, Result, Settings, solve
 from maxmargin.solvers.decomposition import COPIED, ROUNDS, OnMatrix, Workspace
 

@@ -15,7 +15,6 @@ from maxmargin.errors import warn
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.machine import solver_settings
-from maxmargin.futures import cluster_of, deal, run_tasks, share, threads_of
 from maxmargin.model_selection.path.ends import (
     ALWAYS,
     End,
@@ -29,9 +28,10 @@ from maxmargin.model_selection.path.follow import Step, solve_at, solve_path
 from maxmargin.model_selection.path.result import RegularizationPath
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Problem, Status
-from maxmargin.progress import Bar, progress
+from maxmargin.rows.cluster import cluster_of, deal, run_tasks, share, threads_of
+from maxmargin.runtime.progress import Bar, progress
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solve import Budget, Settings
-from maxmargin.threads import one_blas_thread
 from maxmargin.validation.data import refuse_swapped
 from maxmargin.validation.parameters import shown
 

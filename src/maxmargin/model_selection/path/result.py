@@ -7,8 +7,8 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
-from maxmargin.html import bullets, table, tag
 from maxmargin.problems.problem import Status
+from maxmargin.runtime.html import bullets, table, tag
 
 _SHOWN = 12  # costs in a notebook's table
 

@@ -15,7 +15,6 @@ from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
 from maxmargin.estimators.kernel_input import named_kernel
@@ -24,6 +23,7 @@ from maxmargin.model_selection.search.lazy_model import Fold, LazyModel
 from maxmargin.model_selection.search.metrics import Metric
 from maxmargin.model_selection.search.plan import Family, Split, View, steps_of, views
 from maxmargin.model_selection.search.shared_gram import Job, SharedGram
+from maxmargin.runtime import clock
 
 SparseDuals = list[tuple[Ints, Floats]]  # by plane: which are not 0, and their values
 

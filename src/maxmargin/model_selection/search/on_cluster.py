@@ -17,7 +17,6 @@ from sklearn.model_selection._validation import _fit_and_score
 
 from maxmargin._typing import Ints
 from maxmargin.estimators.kernel_input import named_kernel
-from maxmargin.futures import run_tasks, scheduler_info, share, submit, threads_of
 from maxmargin.model_selection.search.evaluation import (
     Evaluated,
     SearchFits,
@@ -27,7 +26,8 @@ from maxmargin.model_selection.search.evaluation import (
 from maxmargin.model_selection.search.plan import Family, Split, Stage, View, group
 from maxmargin.model_selection.search.run import SearchRun, lay_out_starts
 from maxmargin.model_selection.search.shared_gram import find_shortage, state_jobs, suits_matrix
-from maxmargin.threads import one_blas_thread
+from maxmargin.rows.cluster import run_tasks, scheduler_info, share, submit, threads_of
+from maxmargin.runtime.threads import one_blas_thread
 
 _TASKS_PER_THREAD = 2  # fewer would leave workers without work towards the end
 

@@ -24,8 +24,8 @@ from maxmargin.model_selection.search.shared_gram import (
     state_jobs,
     suits_matrix,
 )
-from maxmargin.progress import Bar
-from maxmargin.threads import one_blas_thread
+from maxmargin.runtime.progress import Bar
+from maxmargin.runtime.threads import one_blas_thread
 
 _ABANDONED = {
     "fit_time": 0.0, "score_time": 0.0, "relative_gap": np.nan, "abandoned": True,

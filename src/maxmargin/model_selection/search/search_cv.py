@@ -18,16 +18,16 @@ from sklearn.model_selection._validation import (
 from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from maxmargin import clock
 from maxmargin.errors import DistributedFitError, warn
-from maxmargin.futures import cluster_of
 from maxmargin.model_selection.search.evaluation import Scoring, SearchFits, quietly
 from maxmargin.model_selection.search.metrics import find_metrics
 from maxmargin.model_selection.search.on_cluster import ClusterRun, ask_for_memory, fit_each
 from maxmargin.model_selection.search.plan import Split, find_obstacle, steps_of
 from maxmargin.model_selection.search.run import Racing, SearchRun
 from maxmargin.problems.gram import free_memory
-from maxmargin.progress import progress
+from maxmargin.rows.cluster import cluster_of
+from maxmargin.runtime import clock
+from maxmargin.runtime.progress import progress
 from maxmargin.validation.parameters import check_choice, check_flag, check_number
 
 # Scorings whose largest value is 1, by the beginning of their name.

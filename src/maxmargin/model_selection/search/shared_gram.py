@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import SVC, SVR
 from maxmargin.estimators.kernel_input import named_kernel
@@ -23,6 +22,7 @@ from maxmargin.kernels.prepared import FloatArray
 from maxmargin.loops.records import Path
 from maxmargin.model_selection.search.plan import Family, Split, View, identify
 from maxmargin.problems.gram import SMALL, Gram
+from maxmargin.runtime import clock
 from maxmargin.solvers.decomposition import COPIED, OnMatrix, Workspace
 
 _AIM = 0.6  # of tol, so that the certificate in float64 holds

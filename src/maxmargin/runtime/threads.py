@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from maxmargin import clock
+from maxmargin.runtime import clock
 
 
 @cache

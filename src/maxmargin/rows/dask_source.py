@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.chunk_source import as_part, choose_in_chunk
-from maxmargin.data.frames import (
+from maxmargin.rows.chunk_source import as_part, choose_in_chunk
+from maxmargin.rows.frames import (
     FrameColumns,
     choose_columns,
     frame_names,
@@ -21,7 +21,7 @@ from maxmargin.data.frames import (
     names_if_texts,
     read_frame,
 )
-from maxmargin.data.row_source import (
+from maxmargin.rows.row_source import (
     ALL_COLUMNS,
     BY_Y,
     BlockOptions,

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.frames import (
+from maxmargin.errors import DataFileError
+from maxmargin.rows.frames import (
     FrameColumns,
     choose_columns,
     frame_dtype,
@@ -20,7 +21,7 @@ from maxmargin.data.frames import (
     names_if_texts,
     read_frame,
 )
-from maxmargin.data.row_source import (
+from maxmargin.rows.row_source import (
     Cursor,
     Part,
     Request,
@@ -30,7 +31,6 @@ from maxmargin.data.row_source import (
     as_weights,
     digest,
 )
-from maxmargin.errors import DataFileError
 
 
 def as_part(item: Any, plan: FrameColumns | None) -> Part:

@@ -34,16 +34,17 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.atomic_write import write_atomically
-from maxmargin.data.blocks import Block, Merge, Step, Tree, add, cut_leaves
-from maxmargin.data.mapping import map_numbers
-from maxmargin.data.read_ahead import read_ahead
-from maxmargin.data.survey import Survey, load_part
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
-from maxmargin.threads import share_work, usual_threads
+from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves
+from maxmargin.rows.mapping import map_numbers
+from maxmargin.rows.read_ahead import read_ahead
+from maxmargin.rows.survey import Survey, load_part
+from maxmargin.runtime import clock
+from maxmargin.runtime.atomic_write import write_atomically
+from maxmargin.runtime.threads import share_work, usual_threads
 from maxmargin.validation.data import class_indices
 
 LossRule = Callable[[Any, Any], Loss]  # (labels, weight) of some rows -> their losses
@@ -72,7 +73,7 @@ class RowsOnDisk:
         The rows; its ``options.memory`` is the bound in bytes, by default an eighth of what the
         machine has. A block is a leaf at least, and memory for less than two leaves is refused.
     survey : Survey
-        What ``maxmargin.data.survey.survey(source)`` found.
+        What ``maxmargin.rows.survey.survey(source)`` found.
     regression : bool, default=False
         Whether y holds targets.
     threads : int or None

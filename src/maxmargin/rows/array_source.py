@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.frames import (
+from maxmargin.errors import DataFileError
+from maxmargin.rows.frames import (
     choose_columns,
     cut_frame,
     frame_dtype,
@@ -17,8 +18,8 @@ from maxmargin.data.frames import (
     names_if_texts,
     read_frame,
 )
-from maxmargin.data.mapping import map_numbers
-from maxmargin.data.row_source import (
+from maxmargin.rows.mapping import map_numbers
+from maxmargin.rows.row_source import (
     ALL_COLUMNS,
     BY_Y,
     FileStamp,
@@ -30,7 +31,6 @@ from maxmargin.data.row_source import (
     refuse_missing,
     rows_per_part,
 )
-from maxmargin.errors import DataFileError
 
 
 @dataclass(frozen=True)

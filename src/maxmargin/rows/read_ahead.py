@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from maxmargin import clock
+from maxmargin.runtime import clock
 
 Item = TypeVar("Item")
 _PATIENCE = 0.05  # seconds between two looks at the clock while the next item is not there

@@ -81,7 +81,7 @@ def cluster_of(client: Any) -> Iterator[Any]:
 @contextmanager
 def _connected(client: Any) -> Iterator[Any]:
     """Yield a client; one that is made of an address is closed at the end."""
-    from maxmargin.data.on_dask import connect
+    from maxmargin.rows.on_dask import connect
 
     try:
         connected = connect(client)

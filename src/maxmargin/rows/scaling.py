@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats
-from maxmargin.data.row_source import Part, RowSource, compute
+from maxmargin.rows.row_source import Part, RowSource, compute
 
 _FEW_ROWS = 2048  # whose sums are taken at once
 

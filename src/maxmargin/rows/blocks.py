@@ -15,10 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
-from maxmargin.threads import share_work, usual_threads
+from maxmargin.runtime import clock
+from maxmargin.runtime.threads import share_work, usual_threads
 
 _FEW_LEAVES = 8
 _FEW_NUMBERS = 1 << 16  # in a leaf if there are few, at least …

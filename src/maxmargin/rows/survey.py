@@ -15,9 +15,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.data.blocks import Tree
-from maxmargin.data.read_ahead import read_ahead
-from maxmargin.threads import share_work, usual_threads
+from maxmargin.rows.blocks import Tree
+from maxmargin.rows.read_ahead import read_ahead
+from maxmargin.runtime.threads import share_work, usual_threads
 from maxmargin.validation.data import class_indices, classes_of
 from maxmargin.validation.parameters import LARGEST_FACTOR, SMALLEST_FACTOR
 
@@ -166,7 +166,7 @@ def survey(source: Any, *, targets: bool = False) -> Survey:
     --------
     >>> import numpy as np
     >>> import maxmargin as mm
-    >>> from maxmargin.data.survey import survey
+    >>> from maxmargin.rows.survey import survey
     >>> X, y = np.arange(12.0).reshape(6, 2), np.array(["no", "no", "yes", "no", "no", "so"])
     >>> found = survey(mm.data.open(X, y, rows=2))
     >>> found.n, found.rows.tolist(), found.classes.tolist(), found.counts.tolist()

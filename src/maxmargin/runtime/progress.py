@@ -166,7 +166,7 @@ def progress(
 
     Examples
     --------
-    >>> from maxmargin.progress import progress
+    >>> from maxmargin.runtime.progress import progress
     >>> with progress("Counting", total=3) as bar:
     ...     for k in range(3):
     ...         bar.update(done=k + 1)

@@ -28,16 +28,17 @@ from urllib.parse import urlsplit
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.atomic_write import write_atomically
-from maxmargin.data.blocks import Block, Merge, Step, Tree, add, cut_leaves
-from maxmargin.data.dask_source import DaskSource
-from maxmargin.data.row_source import Part
-from maxmargin.data.survey import Survey, load_part, merge_surveys, survey_part
 from maxmargin.errors import DataFileError, DistributedFitError
 from maxmargin.loops.records import Loss
-from maxmargin.threads import one_blas_thread
+from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves
+from maxmargin.rows.dask_source import DaskSource
+from maxmargin.rows.row_source import Part
+from maxmargin.rows.survey import Survey, load_part, merge_surveys, survey_part
+from maxmargin.runtime import clock
+from maxmargin.runtime.atomic_write import write_atomically
+from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.validation.data import class_indices
 
 _BLOCK_NUMBERS = 1 << 26  # in a block, about, if that makes …
@@ -354,7 +355,7 @@ def connect(cluster: Any, *, insecure: bool = False) -> Any:
 
     Examples
     --------
-    >>> from maxmargin.data.on_dask import connect
+    >>> from maxmargin.rows.on_dask import connect
     >>> connect("tcp://192.0.2.1:8786")
     Traceback (most recent call last):
     ...

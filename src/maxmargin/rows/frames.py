@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.data.arrow import read_values
-from maxmargin.data.row_source import Part, Request, as_labels
 from maxmargin.errors import DataFileError, did_you_mean
+from maxmargin.rows.arrow_values import read_values
+from maxmargin.rows.row_source import Part, Request, as_labels
 
 _FILL_ROWS = 4096  # of a block that is filled column by column, so that they stay in a core's cache
 _SHOWN = 10  # names in a message

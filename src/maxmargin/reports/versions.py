@@ -12,7 +12,7 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 from maxmargin import loops
-from maxmargin.threads import usual_threads
+from maxmargin.runtime.threads import usual_threads
 
 _FOR_DEVELOPERS = {"all", "docs", "test"}  # extras that no function of the library needs
 

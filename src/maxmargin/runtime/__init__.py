@@ -1,0 +1,1 @@
+"""What every room may use: the clock, threads, progress bars, atomic files, HTML."""
