@@ -15,13 +15,13 @@ import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, blocked, certify, certify_with_duals
 from maxmargin.certificates.blocked import best_intercept_of, certify_blocked
-from maxmargin.data import blocks as blocks_of_rows
-from maxmargin.data import row_source
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.blocked import BlockedProblem, HingeRule, TubeRule
 from maxmargin.problems.duality import best_intercept, within_groups
 from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem
+from maxmargin.rows import blocks as blocks_of_rows
+from maxmargin.rows import row_source
 from maxmargin.rows.blocks import RowsInMemory
 from maxmargin.rows.on_disk import RowsOnDisk
 from maxmargin.rows.survey import survey

@@ -20,9 +20,9 @@ import scipy.sparse as sp
 
 import maxmargin as mm
 from maxmargin import data
-from maxmargin.data import on_disk
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
+from maxmargin.rows import on_disk
 from maxmargin.rows.blocks import Block, RowsInMemory, join
 from maxmargin.rows.on_disk import RowsOnDisk, VectorOnDisk
 from maxmargin.rows.row_source import BlockOptions, Part, RowSource

@@ -223,7 +223,7 @@ from pathlib import Path
 import numpy as np
 
 import maxmargin as mm
-from maxmargin.data import on_disk
+from maxmargin.rows import on_disk
 from tests.scale.test_faults import machine, make_rows, opened
 
 folder, *moments = Path(sys.argv[1]), *map(int, sys.argv[2:])
