@@ -85,14 +85,14 @@ _FOUND_IN = {
     "estimators.linear.l1_min_c": ("l1_min_c",),
     "estimators.trusted_types": ("SKOPS_TRUSTED_TYPES",),
     "files": ("load", "save"),
-    "futures": ("on_cluster",),
+    "rows.cluster": ("on_cluster",),
     "inspection.certify_model": ("certify",),
     "kernels": ("check_kernel",),
     "model_selection": ("SVCSearchCV", "regularization_path"),
     "reports": ("report",),
     "separability": ("Separation", "separate"),
     "studio.widget": ("Studio",),
-    "versions": ("show_versions",),
+    "reports.versions": ("show_versions",),
 }
 _ROOM_OF = {name: room for room, names in _FOUND_IN.items() for name in names}
 
