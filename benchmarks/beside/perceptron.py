@@ -1,10 +1,9 @@
-"""Perceptrons: the time of an epoch beside scikit-learn's, what averaging costs, and streams.
+"""Perceptrons: the time of an epoch beside scikit-learn's, and what averaging costs.
 
 Both do w += y x where y f(x) ≤ 0. scikit-learn slows the intercept down on sparse rows (to a
 hundredth), so on sparse rows nobody learns one. A fit is of ten epochs, input checks included.
 """
 
-import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -15,7 +14,6 @@ from threadpoolctl import threadpool_limits
 
 import maxmargin as mm
 from benchmarks import contest
-from benchmarks.children import call, peak_megabytes
 from benchmarks.contest import Contest, Results
 from benchmarks.datasets import Dataset, available
 from benchmarks.options import Options
@@ -25,27 +23,23 @@ EPOCHS = 10
 SETS = (
     "dense-float64", "dense-float32", "sparse-synthetic", "news20-binary", "20newsgroups-bydate",
 )  # fmt: skip
-STREAM = "stream"
 OURS, AVERAGED, THEIRS = "maxmargin", "maxmargin, averaged", "scikit-learn"
 # Weights that agree so far came from the same updates, rounding apart.
 SAME_WEIGHTS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-3}
 # The last weights of a perceptron are a matter of luck: rates this close say nothing is wrong.
 CLOSE_RATES = 0.02
-COLUMNS = 8  # of the stream
 
 
 def run(options: Options) -> Report:
     """Measure everything asked for."""
     with threadpool_limits(options.threads or 1):
         report, _ = contest.run("perceptron", _contests(options), options, warm_ups=1)
-    report.notes.append(f"a fit is of {EPOCHS} epochs; the stream is one pass of partial_fit")
+    report.notes.append(f"a fit is of {EPOCHS} epochs")
     return report
 
 
 def _contests(options: Options) -> Iterator[Contest]:
-    chosen = options.chosen([*SETS, STREAM])
-    sets = [name for name in chosen if name != STREAM]
-    for dataset in available(sets, options.data, options.quick):
+    for dataset in available(options.chosen(SETS), options.data, options.quick):
         for shuffle in (False, True):
             fits = {name: partial(fit, name, dataset, shuffle) for name in (OURS, AVERAGED, THEIRS)}
             yield Contest(
@@ -56,13 +50,6 @@ def _contests(options: Options) -> Iterator[Contest]:
                 facts=partial(_facts, dataset),
                 checks=partial(_checks, dataset, shuffle),
             )
-    if STREAM in chosen:
-        rows, chunk = (100_000, 10_000) if options.quick else (10_000_000, 100_000)
-        streams = {
-            name: partial(call, stream, library=name, rows=rows, chunk=chunk)
-            for name in (OURS, THEIRS)
-        }
-        yield Contest(STREAM, f"{rows:,} rows × {COLUMNS}", streams, OURS, facts=_stream_facts)
 
 
 def fit(name: str, dataset: Dataset, shuffle: bool) -> Any:
@@ -108,39 +95,3 @@ def same_updates(ours: Any, theirs: Any, dataset: Dataset) -> Check:
         holds = None  # one visit decided by rounding is enough for another course
     found = f"weights differ by {difference:.1e} of the largest, {allowed:.0e} allowed; {said}"
     return Check("same problem", f"{dataset.name}: in order, the same weights", holds, found)
-
-
-def stream(library: str, rows: int, chunk: int) -> dict[str, float]:
-    """Be the child: learn rows that never are in memory as a whole; making them is not counted."""
-    rng = np.random.default_rng(0)
-    w = rng.standard_normal(COLUMNS)
-    classes = np.array([-1, 1])
-
-    def made(n: int) -> tuple[Any, Any]:
-        X = rng.standard_normal((n, COLUMNS))
-        return X, np.where(X @ w + 0.1 * rng.standard_normal(n) > 0, 1, -1)
-
-    def learner() -> Any:
-        kind = mm.Perceptron if library == OURS else sklearn.linear_model.Perceptron
-        return kind(shuffle=False)
-
-    learner().partial_fit(*made(1000), classes=classes)  # loads the compiled loops
-    first, model = made(chunk), learner()
-    before = peak_megabytes()
-    wall = cpu = 0.0
-    for start in range(0, rows, chunk):
-        X, y = made(min(chunk, rows - start)) if start else first
-        began = time.perf_counter(), time.process_time()
-        model.partial_fit(X, y, classes=classes)
-        wall += time.perf_counter() - began[0]
-        cpu += time.process_time() - began[1]
-    above, accuracy = peak_megabytes() - before, float(model.score(*made(chunk)))
-    return {"wall": wall, "cpu": cpu, "rows": rows, "above": above, "accuracy": accuracy}
-
-
-def _stream_facts(name: str, said: Any) -> dict[str, Cell]:
-    return {
-        "million rows/s": said["rows"] / said["wall"] / 1e6,
-        "MB above the first chunk": said["above"],
-        "accuracy %": 100 * said["accuracy"],
-    }

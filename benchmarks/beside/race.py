@@ -20,16 +20,16 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import contest
+from benchmarks.beside.fitting import Crew
+from benchmarks.beside.objective import Objective, suboptimality
+from benchmarks.beside.pictures import Curve
+from benchmarks.beside.solvers import OURS, PEERS, TOOLS
 from benchmarks.children import Answer, FailedError, SlowError
 from benchmarks.contest import Contest, Outcome
 from benchmarks.datasets import Dataset
-from benchmarks.fitting import Crew
 from benchmarks.measure import Clock, Sample, Sampler, Spread, Timings, geometric_mean, interleave
-from benchmarks.objective import Objective, suboptimality
 from benchmarks.options import Options
-from benchmarks.pictures import Curve
 from benchmarks.report import Cell, Check, Table
-from benchmarks.solvers import OURS, PEERS, TOOLS
 
 FACTOR, LEAST, MOST = 10.0, 10.0, 120.0  # a peer's budget: times our slowest fit, and seconds
 QUICK_MOST = 5.0

@@ -8,8 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks import against
-from benchmarks.against import Trial
+from benchmarks.against import checkouts
+from benchmarks.against.checkouts import Trial
+from benchmarks.beside.kernel import SETTINGS
+from benchmarks.beside.kpca import rows_of
 from benchmarks.datasets import (
     REGRESSION,
     Dataset,
@@ -20,8 +22,6 @@ from benchmarks.datasets import (
 )
 from benchmarks.options import Options
 from benchmarks.report import Report
-from benchmarks.suite.kernel import SETTINGS
-from benchmarks.suite.kpca import rows_of
 
 QUICK_ROWS = 300
 KERNEL_ROWS, LINEAR_ROWS, SEARCH_ROWS, KPCA_ROWS = 4000, 20_000, 1500, 3000
@@ -118,7 +118,7 @@ def _sets(names: list[str], options: Options, rows: int) -> Iterator[Dataset]:
 
 def run(name: str, options: Options) -> Report:
     """Compare two checkouts by the trials of a benchmark."""
-    return against.run(name, TRIALS[name](options), options)
+    return checkouts.run(name, TRIALS[name](options), options)
 
 
 TRIALS: dict[str, Callable[[Options], Iterator[Trial]]] = {

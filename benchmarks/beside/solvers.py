@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from benchmarks.beside.objective import Objective
 from benchmarks.datasets import Dataset
 from benchmarks.machine import package_version
-from benchmarks.objective import Objective
 
 TOLERANCES = tuple(10.0**-k for k in range(1, 10))
 LINEAR_ROWS = 10_000  # without a kernel, time that grows with the square of the rows is no rival

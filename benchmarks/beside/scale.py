@@ -1,16 +1,13 @@
-"""Rows on disk and on a cluster beside rows in memory; learners of streams beside both.
+"""Rows on disk and on a cluster beside rows in memory.
 
-``python -m benchmarks.run scale`` needs 6 GB of disk and memory, and the extras ``arrow`` and
+``python -m benchmarks.run scale`` needs 6 GB of disk and memory, and the extras ``tables`` and
 ``dask``; ``--rows`` makes it smaller. Rows are 50 columns of float64 with classes that overlap.
 """
 
 import importlib
 import importlib.util
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +22,10 @@ from benchmarks.report import Cell, Check, Report
 
 ROWS, QUICK_ROWS, COLUMNS = 5_000_000, 20_000, 50
 MEMORY = "768MB"  # for blocks of rows on disk, of which there are 2 GB
-LIMIT = 20.0  # times our own seconds, after which a peer is stopped
-CHUNK = 100_000  # rows that a learner of streams sees at once
-CASES = ("disk", "cluster", "growth", "peers")
+CHUNK = 100_000  # rows that are made at once, and of a row group
+CASES = ("disk", "cluster")
 MEMORY_ROWS, NPY, PARQUET = "in memory", ".npy on disk", "Parquet on disk"
 ONE, TWO, READ = "one worker", "two workers", "read, then 2 threads"
-OURS, SGD, SNAPML = "maxmargin", "SGDClassifier.partial_fit", "snapml"
-TUNED = "SGDClassifier.partial_fit, tuned by hand"
 
 
 def run(options: Options) -> Report:
@@ -43,7 +37,7 @@ def run(options: Options) -> Report:
 
 
 def _contests(options: Options, folder: Path) -> Iterator[Contest]:
-    makers = {"disk": _disk, "cluster": _cluster, "growth": _growth, "peers": _peers}
+    makers = {"disk": _disk, "cluster": _cluster}
     n = options.at_most(ROWS, QUICK_ROWS)
     for name in options.chosen(CASES):
         yield from makers[name](n, options, folder)
@@ -152,114 +146,6 @@ class _workers:  # noqa: N801 (used as a function)
     def __exit__(self, *error: object) -> None:
         self.client.close()
         self.cluster.close()
-
-
-# ------------------------------------------------------------------- growth with the rows
-
-
-def _growth(n: int, options: Options, folder: Path) -> Iterator[Contest]:
-    for part in (50, 5, 1):
-        X, y = rows(max(1000, n // part))
-        yield Contest(
-            "growth", f"{len(y)}×{COLUMNS}",
-            {MEMORY_ROWS: partial(_clone(mm.LinearSVC(n_jobs=options.threads)).fit, X, y)},
-            base=MEMORY_ROWS, facts=_facts,
-        )  # fmt: skip
-
-
-# ------------------------------------------------------------------- peers
-
-
-@dataclass
-class Reached:
-    """How near to the optimum a learner came, and the seconds until then."""
-
-    wall: float
-    cpu: float
-    suboptimality: float
-    said: str
-
-
-def _peers(n: int, options: Options, folder: Path) -> Iterator[Contest]:
-    """Race to the suboptimality that we reach at our default tolerance, on the same objective."""
-    X, y = rows(n)
-    ones = np.column_stack([X, np.ones(n)])
-    exact = mm.LinearSVC(intercept="penalized", tol=1e-7).fit(X, y).certificate_.dual
-
-    def suboptimality(w: Any) -> float:
-        total = 0.0
-        for start in range(0, n, CHUNK):
-            scores = ones[start : start + CHUNK] @ w
-            total += float(np.maximum(0.0, 1 - y[start : start + CHUNK] * scores).sum())
-        return float(0.5 * w @ w + total - exact) / abs(exact)
-
-    clock = _Clock()
-    ours = mm.LinearSVC(intercept="penalized", n_jobs=options.threads).fit(X, y)
-    aim = suboptimality(np.append(ours.coef_, ours.intercept_))
-
-    def fit_ours() -> Reached:
-        clock.start()
-        model = mm.LinearSVC(intercept="penalized", n_jobs=options.threads).fit(X, y)
-        wall, cpu = clock.stop()
-        said = f"certified gap {model.certificate_.relative_gap:.1e}"
-        return Reached(wall, cpu, suboptimality(np.append(model.coef_, model.intercept_)), said)
-
-    calls: dict[str, Callable[[], Any]] = {OURS: fit_ours}
-    limit = LIMIT * fit_ours().wall
-
-    def stream(**steps: Any) -> Reached:
-        from sklearn.linear_model import SGDClassifier
-
-        model = SGDClassifier(alpha=1 / n, fit_intercept=False, random_state=0, **steps)
-        wall = cpu = 0.0
-        epochs, found = 0, np.inf
-        while found > aim and wall < limit:
-            clock.start()
-            for start in range(0, n, CHUNK):
-                part = slice(start, start + CHUNK)
-                model.partial_fit(ones[part], y[part], classes=[-1, 1])
-            taken = clock.stop()
-            wall, cpu, epochs = wall + taken[0], cpu + taken[1], epochs + 1
-            found = suboptimality(model.coef_[0])
-        stopped = "" if found <= aim else ", stopped"
-        return Reached(wall, cpu, found, f"{epochs} epochs{stopped}")
-
-    calls[SGD] = partial(stream, average=True)
-    calls[TUNED] = partial(
-        stream, learning_rate="invscaling", eta0=0.05, power_t=0.5, average=n // 2
-    )
-    if importlib.util.find_spec("snapml"):
-        calls[SNAPML] = lambda: _snapml(ones, y, suboptimality, aim, limit, clock)
-    yield Contest(
-        "peers", f"{n}×{COLUMNS}", calls, base=OURS,
-        least={SGD: 5.0, TUNED: 5.0} | ({SNAPML: 3.0} if SNAPML in calls else {}),
-        facts=lambda name, found: {"suboptimality": found.suboptimality, "how": found.said},
-    )  # fmt: skip
-
-
-def _snapml(ones: Any, y: Any, suboptimality: Any, aim: float, limit: float, clock: Any) -> Reached:
-    """Return the first of ever smaller tolerances that is near enough."""
-    snapml = importlib.import_module("snapml")
-    for tol in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
-        clock.start()
-        model = snapml.SupportVectorMachine(
-            regularizer=1.0, fit_intercept=False, tol=tol, max_iter=10**5, n_jobs=2
-        )
-        model.fit(ones, y)
-        taken = clock.stop()
-        found = suboptimality(np.ravel(model.coef_))
-        if found <= aim or taken[0] > limit:
-            break
-    wall, cpu = taken
-    return Reached(wall, cpu, found, f"tol={tol:g}")
-
-
-class _Clock:
-    def start(self) -> None:
-        self.began = time.perf_counter(), time.process_time()
-
-    def stop(self) -> tuple[float, float]:
-        return time.perf_counter() - self.began[0], time.process_time() - self.began[1]
 
 
 # ------------------------------------------------------------------- what is compared

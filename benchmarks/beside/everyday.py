@@ -15,10 +15,10 @@ from threadpoolctl import threadpool_limits
 
 import maxmargin as mm
 from benchmarks import contest
+from benchmarks.beside.solvers import fitted
 from benchmarks.contest import Contest
 from benchmarks.options import Options
 from benchmarks.report import Report
-from benchmarks.solvers import fitted
 
 OURS, THEIRS = "maxmargin", "scikit-learn"
 LIMIT = "SVC(max_time=1)"

@@ -9,11 +9,11 @@ from unittest import mock
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.children import LOADING, Answer, Child, FailedError, SlowError, peak_megabytes
+from benchmarks.beside.objective import Objective
+from benchmarks.beside.solvers import OURS, TOOLS, fitted
+from benchmarks.children import LOADING, Answer, Child, FailedError, SlowError
 from benchmarks.datasets import Dataset
 from benchmarks.measure import Sample, interleave, timed
-from benchmarks.objective import Objective
-from benchmarks.solvers import OURS, TOOLS, fitted
 
 WARM_UP = 2500  # rows: with fewer, ours computes in float64, and the other loops are not loaded
 WARM_UP_TIME = 10.0  # seconds for a fit of ours that is not counted
@@ -165,10 +165,6 @@ class Fitting:
                 kernel.gram(X[start : start + step], vectors)
 
         return _sampled(tiles)._asdict()
-
-    def peak(self) -> Answer:
-        """Return the most memory this process ever had."""
-        return {"megabytes": peak_megabytes()}
 
     def _model(self, setting: float, more: dict[str, Any]) -> Any:
         return self.tool.model(self.dataset, self.objective, setting, self.threads, **more)

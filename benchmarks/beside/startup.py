@@ -1,7 +1,7 @@
 """Start-up in fresh processes: imports, the first fit with cached loops, and a cold compile.
 
 For a cold compile the package is copied to a folder of its own, and numba is given an empty cache
-for every fit. With ``--against``, cold fits of two checkouts are compared.
+for every fit.
 """
 
 import json
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import contest
-from benchmarks.against import LEAST, NEW, OLD, source
 from benchmarks.children import CHILDREN, ROOT, run_python
 from benchmarks.contest import Contest, Outcome, Results
 from benchmarks.measure import spread, timed
@@ -85,37 +84,15 @@ def run(options: Options) -> Report:
     return report
 
 
-def against(options: Options) -> Report:
-    """Compare cold fits of two checkouts."""
-    assert options.against is not None
-    trees = {OLD: source(options.against), NEW: ROOT / "src"}
-    with tempfile.TemporaryDirectory() as folder:
-        copies = {tree: _copied(path, Path(folder) / tree) for tree, path in trees.items()}
-        contests = [
-            Contest(
-                name,
-                "nothing compiled",
-                {tree: partial(cold, fit, copy) for tree, copy in copies.items()},
-                base=NEW,
-                least={OLD: LEAST},
-                facts=_facts,
-                checks=_is_cold,
-            )
-            for name, fit in COLD.items()
-            if name in options.chosen(COLD)
-        ]
-        return contest.run("startup-against", contests, options)[0]
-
-
 def _contests(chosen: list[str], folder: Path) -> Iterator[Contest]:
     if "warm" in chosen:
         calls = {name: partial(_new_process, code) for name, code in WARM.items()}
         _new_process(WARM["KernelPerceptron fit"])  # the loops are compiled from here on
         yield Contest("warm", "a new process", calls, base=BASE)
     if "cold" in chosen:
-        copy = _copied(ROOT / "src", folder)
+        copy = copied(ROOT / "src", folder)
         fits = {name: partial(cold, fit, copy) for name, fit in COLD.items()}
-        yield Contest("cold", "nothing compiled", fits, "Perceptron", facts=_facts, checks=_is_cold)
+        yield Contest("cold", "nothing compiled", fits, "Perceptron", facts=facts, checks=is_cold)
 
 
 def _new_process(code: str) -> dict[str, float]:
@@ -128,7 +105,7 @@ def cold(fit: str, environment: Mapping[str, str]) -> Any:
     return json.loads(run_python(["-c", CHILD.format(fit=fit)], environment))
 
 
-def _copied(source: Path, folder: Path) -> dict[str, str]:
+def copied(source: Path, folder: Path) -> dict[str, str]:
     """Copy a package, and return the environment in which the copy is imported."""
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(source / "maxmargin", folder / "lib" / "maxmargin", ignore=ignored)
@@ -140,11 +117,13 @@ def _copied(source: Path, folder: Path) -> dict[str, str]:
     return environment
 
 
-def _facts(name: str, said: Any) -> dict[str, Cell]:
+def facts(name: str, said: Any) -> dict[str, Cell]:
+    """Return how many loops were compiled."""
     return {"signatures compiled": said["signatures"]}
 
 
-def _is_cold(results: Results) -> list[Check]:
+def is_cold(results: Results) -> list[Check]:
+    """Check that nothing was compiled before."""
     found = sum(said["cached"] for said in results.values())
     return [Check("same problem", "no loop came from a cache", found == 0, f"{found} did")]
 
