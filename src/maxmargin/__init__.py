@@ -49,8 +49,6 @@ if TYPE_CHECKING:
         PolynomialMap,
         QuantileSVR,
         RandomFourier,
-        StructuredPerceptron,
-        StructuredSVC,
         VotedPerceptron,
     )
     from maxmargin.estimators.linear.l1_min_c import l1_min_c
@@ -62,6 +60,7 @@ if TYPE_CHECKING:
     from maxmargin.reports.versions import show_versions
     from maxmargin.rows.cluster import on_cluster
     from maxmargin.separability import Separation, separate
+    from maxmargin.structured import StructuredPerceptron, StructuredSVC
     from maxmargin.studio.widget import Studio
 
 __version__ = "0.1.0"
@@ -79,8 +78,7 @@ _FOUND_IN = {
         *("SVC", "SVR", "AveragedPerceptron", "BayesPointClassifier", "CircleMap"),
         *("HardMarginSVC", "KernelPCA", "KernelPerceptron", "LinearSVC", "LinearSVR", "NuSVC"),
         *("NuSVR", "Nystroem", "OneClassSVM", "PartitionedSVC", "Perceptron", "PolynomialMap"),
-        *("QuantileSVR", "RandomFourier", "StructuredPerceptron", "StructuredSVC"),
-        "VotedPerceptron",
+        *("QuantileSVR", "RandomFourier", "VotedPerceptron"),
     ),
     "estimators.linear.l1_min_c": ("l1_min_c",),
     "estimators.trusted_types": ("SKOPS_TRUSTED_TYPES",),
@@ -91,6 +89,7 @@ _FOUND_IN = {
     "model_selection": ("SVCSearchCV", "regularization_path"),
     "reports": ("report",),
     "separability": ("Separation", "separate"),
+    "structured": ("StructuredPerceptron", "StructuredSVC"),
     "studio.widget": ("Studio",),
     "versions": ("show_versions",),
 }

@@ -27,7 +27,6 @@ from maxmargin.problems.problem import (
     Run,
     Status,
 )
-from maxmargin.problems.structured import StructuredProblem
 from maxmargin.runtime import clock
 from maxmargin.runtime.progress import Bar, describe_reading, progress
 from maxmargin.runtime.threads import one_blas_thread, share_work, usual_threads
@@ -36,7 +35,6 @@ from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.dual_cd import BlockDualCD, DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
-from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.linear_program import LinearProgram
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.proximal_newton import ProximalNewton
@@ -101,7 +99,6 @@ SOLVERS: dict[type[Any], str] = {
     Decomposition: "block_smo",
     BlockedDecomposition: "working_set",
     FactorNewton: "factor_newton",
-    FrankWolfe: "frank_wolfe",
 }
 
 
@@ -117,7 +114,11 @@ class Plan(NamedTuple):
 
 @singledispatch
 def plan(problem: Any, settings: Settings) -> Plan:
-    """Return how a problem is to be solved, by its penalty, its features and their shape."""
+    """Return how a problem is to be solved, by its penalty, its features and their shape.
+
+    The problem's class decides first: a room that brings its own problem registers its plan here,
+    and the name of its solver in ``SOLVERS``.
+    """
     return plan_for(problem.features, problem, settings)
 
 
@@ -125,16 +126,10 @@ def plan(problem: Any, settings: Settings) -> Plan:
 def _(problem: MulticlassProblem, settings: Settings) -> Plan:
     sweeps: list[Any] = [SequentialDual(settings.seed)] * _ATTEMPTS
     if isinstance(problem.features, LinearFeatures):
-        return Plan(sweeps, _MARGIN, _worth_polishing(problem.features))
+        return Plan(sweeps, _MARGIN, polishing(problem.features.size))
     sweeps[1:] = [replace(sweeps[0], precise=True)] * (_ATTEMPTS - 1)
     polish = _POLISH if len(problem) <= _POLISHED_DUALS else 0
     return Plan(sweeps, _SINGLE_MARGIN, polish, tied=True)
-
-
-@plan.register
-def _(problem: StructuredProblem, settings: Settings) -> Plan:
-    polish = _POLISH if len(problem) * problem.size <= _POLISHED else 0
-    return Plan([FrankWolfe(settings.seed)] * _ATTEMPTS, _MARGIN, polish)
 
 
 @plan.register
@@ -146,7 +141,7 @@ def _(problem: BlockedKernelProblem, settings: Settings) -> Plan:
 
 @plan.register
 def _(problem: BlockedProblem, settings: Settings) -> Plan:
-    polish = _POLISH if problem.blocks.numbers <= _POLISHED else 0
+    polish = polishing(problem.blocks.numbers)
     newton = Newton(settings.threads)
     descent = BlockDualCD(settings.seed, settings.threads, settings.cyclic)
     wide = problem.blocks.d > _MANY_COLUMNS and problem.blocks.n > _FEW_ROWS
@@ -163,7 +158,7 @@ def plan_for(features: Any, problem: Problem[Any], settings: Settings) -> Plan:
 @plan_for.register
 def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
     """Newton's method wins unless both rows and columns are many."""
-    polish = _worth_polishing(features)
+    polish = polishing(features.size)
     if problem.l1_ratio > 0:
         sparse = ProximalNewton(settings.threads)
         second = LinearProgram() if LinearProgram.takes(problem) else sparse
@@ -215,8 +210,9 @@ def _(features: KernelFeatures, problem: Any, settings: Settings) -> Plan:
     return Plan(solvers, _SINGLE_MARGIN, polish, tied=True)
 
 
-def _worth_polishing(features: LinearFeatures) -> int:
-    return _POLISH if features.size <= _POLISHED else 0
+def polishing(numbers: float) -> int:
+    """Return how many iterations polish the answer of data with so many numbers."""
+    return _POLISH if numbers <= _POLISHED else 0
 
 
 # ------------------------------------------------------------------- one solver

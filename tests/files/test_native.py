@@ -291,15 +291,10 @@ def test_structured_outputs(tmp_path: Path) -> None:
     words = [RNG.normal(size=(n, 3)) for n in (3, 5, 4, 6)]
     tags = [(x[:, 0] > 0).astype(int) for x in words]
     names = [np.array(["noun", "verb"])[tag] for tag in tags]
-    many = (RNG.normal(size=(20, 3)) > 0).astype(int)
-    rows = many + RNG.normal(size=(20, 3))
     cases = [
         (mm.structured.Chain(), words, tags),
         (mm.structured.Chain(), words, names),
-        (mm.structured.Multilabel(pairs=[(0, 1), (1, 2)]), rows, many),
-        (mm.structured.Multilabel(), rows, many),
         (mm.structured.Multiclass(cost=np.ones((3, 3)) - np.eye(3)), X, THREE),
-        (mm.structured.Ranking(), words, tags),
     ]
     for outputs_, inputs, truth in cases:
         for model in (

@@ -13,8 +13,6 @@ from maxmargin.estimators.perceptron import (
     Perceptron,
     VotedPerceptron,
 )
-from maxmargin.estimators.structured.perceptron import StructuredPerceptron
-from maxmargin.estimators.structured.svc import StructuredSVC
 from maxmargin.estimators.svm.nu_svc import NuSVC
 from maxmargin.estimators.svm.nu_svr import NuSVR
 from maxmargin.estimators.svm.one_class import OneClassSVM
@@ -42,7 +40,5 @@ __all__ = [
     "PolynomialMap",
     "QuantileSVR",
     "RandomFourier",
-    "StructuredPerceptron",
-    "StructuredSVC",
     "VotedPerceptron",
 ]

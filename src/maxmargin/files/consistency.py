@@ -528,8 +528,6 @@ def _structured(model: Any, sizes: Sizes) -> None:
     expected = {
         "Multiclass": width * classes,
         "Chain": classes * (width + classes + 2),
-        "Multilabel": width * getattr(ready, "n_labels_", 0) + 4 * _pair_count(ready),
-        "Ranking": width,
     }[type(ready).__name__]
     require(getattr(ready, "size_", None) == expected, f"its outputs need {expected} weights")
     if type(ready).__name__ == "Multiclass":
@@ -544,13 +542,6 @@ def _structured(model: Any, sizes: Sizes) -> None:
         found = np.concatenate([np.ravel(each) for each in outputs] or [ready.classes_])
         require(np.isin(found, ready.classes_).all(), "support_outputs_ are of other classes")
     return None
-
-
-def _pair_count(ready: Any) -> int:
-    pairs = getattr(ready, "pairs", ())
-    if isinstance(pairs, str):
-        return len(ready.forest().pairs) if hasattr(ready.forest(), "pairs") else 0
-    return len(pairs)
 
 
 # ------------------------------------------------------------------- models of LIBSVM and LIBLINEAR

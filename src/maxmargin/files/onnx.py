@@ -1224,7 +1224,7 @@ def _refuse_unknown(machine: Any, whole: bool) -> None:
     if isinstance(machine, type) or not hasattr(machine, "get_params"):
         raise TypeError(f"{machine!r} is not a fitted estimator: nothing can be exported to ONNX.")
     name = type(machine).__name__
-    if type(machine).__module__.startswith("maxmargin.estimators.structured."):
+    if type(machine).__module__.startswith("maxmargin.structured."):
         raise TypeError(
             f"{name} cannot be exported to ONNX: what it predicts is found by a search over "
             "outputs, not by a graph of arithmetic. Save it with mm.save."

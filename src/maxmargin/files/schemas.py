@@ -117,14 +117,13 @@ _STRUCTURED = f"""{_REPORT}
 n_features_in_: int >0 =n_features
 feature_names_in_?: texts[n_features]
 classes_?: labels[classes]
-model_: Multiclass | Chain | Multilabel | Ranking
+model_: Multiclass | Chain
 coef_: float64[size]
 """
 _OUTPUTS = """
 n_features_in_?: int >0 =n_features
 feature_names_in_?: texts[n_features]
 classes_?: labels[classes]
-n_labels_?: int >0
 size_?: int >0 =size
 """
 _KERNELS = (
@@ -326,8 +325,6 @@ OURS: dict[str, str] = {
         """,
     "Multiclass": _OUTPUTS,
     "Chain": _OUTPUTS,
-    "Multilabel": _OUTPUTS,
-    "Ranking": _OUTPUTS,
     # ------------------------------------------------------------ Bayes points
     "BayesPointClassifier": f"""{FIRST}{_CLASSES}{_REPORT}
         shape_fit_: shape[n_rows,n_features]

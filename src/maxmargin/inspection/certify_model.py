@@ -15,9 +15,9 @@ from maxmargin.inspection.model_view import view_model
 from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.blocked_kernel import BlockedKernelProblem
 from maxmargin.problems.problem import Point, Status
-from maxmargin.problems.structured import StructuredProblem
 from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solve import Settings, plan, run_solver
+from maxmargin.structured.problem import StructuredProblem
 from maxmargin.validation.data import check_rows, refuse_swapped, regression_weights
 
 _ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more

@@ -1,7 +1,7 @@
 """Decoders of structured outputs, and their ψ-differences as sparse rows.
 
 Weights of the columns of x come first, flat from shape (d, K): one weight for each column and each
-state, class or label; then those of transitions or pairs. Among equal scores the first output wins.
+state or class; then those of transitions. Among equal scores the first output wins.
 """
 
 from typing import Any
@@ -149,68 +149,4 @@ def class_differences(
             row_axpy_column(X, i, -1.0, columns, found[r])
             end = row_collect(X, i, columns, truth[i], end, indices, values)
             end = row_collect(X, i, columns, found[r], end, indices, values)
-        indptr[r + 1] = end
-
-
-# ------------------------------------------------------------------- sets of labels
-
-
-@compiled
-def decode_labels(
-    X: Any, rows: Any, W: Any, tables: Any, order: Any, parent: Any, pair: Any, truth: Any,
-    augmented: bool, found: Any,
-) -> None:  # fmt: skip
-    """Put the best set of labels into ``found`` (rows, labels), by messages from leaves to roots.
-
-    ``order`` has parents before children; pair[l] is the table between parent[l] and l, as
-    tables[pair, value of the parent, value of l].
-    """
-    n_labels = W.shape[1]
-    score, up = np.empty(n_labels), np.empty((n_labels, 2))
-    choice = np.empty((n_labels, 2), np.int64)
-    for r in range(rows.shape[0]):
-        for l in range(n_labels):
-            score[l] = 0.0
-        row_dots(X, rows[r], W, score)
-        for l in range(n_labels):
-            up[l, 0], up[l, 1] = 0.0, score[l]
-            if augmented:
-                up[l, 1 - truth[rows[r], l]] += 1.0
-        for t in range(n_labels - 1, -1, -1):
-            l = order[t]
-            if parent[l] >= 0:
-                for a in range(2):
-                    off, on = up[l, 0] + tables[pair[l], a, 0], up[l, 1] + tables[pair[l], a, 1]
-                    choice[l, a] = 1 if on > off else 0
-                    up[parent[l], a] += max(on, off)
-        for t in range(n_labels):
-            l = order[t]
-            if parent[l] >= 0:
-                found[r, l] = choice[l, found[r, parent[l]]]
-            else:
-                found[r, l] = 1 if up[l, 1] > up[l, 0] else 0
-
-
-@compiled
-def label_differences(
-    X: Any, rows: Any, truth: Any, found: Any, pairs: Any, columns: Any, loss: Any, indptr: Any,
-    indices: Any, values: Any,
-) -> None:  # fmt: skip
-    """Put losses and ψ-differences of sets of labels into sparse rows."""
-    end, base = 0, columns.size
-    for r in range(rows.shape[0]):
-        i = rows[r]
-        loss[r] = 0.0
-        for l in range(found.shape[1]):
-            if truth[i, l] != found[r, l]:
-                loss[r] += 1.0
-                row_axpy_column(X, i, 1.0 if truth[i, l] == 1 else -1.0, columns, l)
-                end = row_collect(X, i, columns, l, end, indices, values)
-        for p in range(pairs.shape[0]):
-            a, b = pairs[p, 0], pairs[p, 1]
-            true, other = 2 * truth[i, a] + truth[i, b], 2 * found[r, a] + found[r, b]
-            if true != other:
-                indices[end], values[end] = base + 4 * p + true, 1.0
-                indices[end + 1], values[end + 1] = base + 4 * p + other, -1.0
-                end += 2
         indptr[r + 1] = end

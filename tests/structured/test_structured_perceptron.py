@@ -3,7 +3,7 @@
 import pickle
 import warnings
 from collections.abc import Callable
-from itertools import permutations, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import clarabel  # type: ignore[import-untyped]
@@ -114,38 +114,7 @@ def separable_chains(seed: int, n: int = 12, states: int = 3, d: int = 3) -> Set
     return Set(mm.structured.Chain(n_states=states), *map(list, zip(*kept, strict=True)))
 
 
-def separable_labels(seed: int, n: int = 15, labels: int = 4, d: int = 3) -> Set:
-    """Rows whose labels are the best of some tree of labels, by a margin."""
-    rng = np.random.default_rng(seed)
-    model = mm.structured.Multilabel(pairs=[(0, 1), (1, 2), (3, 1)])
-    outputs = list(np.array(list(product((0, 1), repeat=labels))))
-    rows = rng.standard_normal((4 * n, d))
-    ready = model.prepare(rows, np.tile(outputs[5], (len(rows), 1)))
-    psi = np.array([[ready.features(x, o) for o in outputs] for x in rows])
-    scores = psi @ rng.standard_normal(ready.size_)
-    best = np.sort(scores, axis=1)
-    kept = np.flatnonzero(best[:, -1] - best[:, -2] > 0.3)[:n]
-    y = [outputs[k] for k in scores[kept].argmax(axis=1)]
-    return Set(model, list(rows[kept]), y, [outputs] * len(kept))
-
-
-def separable_queries(seed: int, n: int = 12, items: int = 4, d: int = 3) -> Set:
-    """Queries whose relevant items stand above all others in the order of some w."""
-    rng = np.random.default_rng(seed)
-    w = rng.standard_normal(d)
-    X: list[Floats] = []
-    y: list[Any] = []
-    while len(X) < n:
-        x, relevant = rng.standard_normal((items, d)), rng.integers(1, items)
-        scores = np.sort(x @ w)[::-1]
-        if scores[relevant - 1] - scores[relevant] > 0.3:
-            X.append(x)
-            y.append((x @ w >= scores[relevant - 1]).astype(int))
-    outputs = [np.array(order) for order in permutations(range(items))]
-    return Set(mm.structured.Ranking(), X, y, [outputs] * n)
-
-
-KINDS = [separable_lists, separable_chains, separable_labels, separable_queries]
+KINDS = [separable_lists, separable_chains]
 
 
 def best_separator(differences: Floats) -> tuple[Floats, float]:
@@ -403,9 +372,6 @@ def test_the_first_output_is_the_one_that_costs_most(margin: float) -> None:
         model = mm.StructuredPerceptron(Listed(), margin=margin, stop="one_pass", trace=True)
         assert model.fit([x], [truth]).trace_.output == [worst]
         assert model.largest_loss_ == abs(truth - worst)
-    ranking = mm.StructuredPerceptron(mm.structured.Ranking(), margin=margin)
-    ranking.fit([np.array([[2.0], [1.0], [0.5]])], [[1, 0, 0]])  # already in the right order
-    assert ranking.coef_[0] > 0
 
 
 # -- the mean, and weights -----------------------------------------------------------------------

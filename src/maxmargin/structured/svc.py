@@ -9,10 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.machine import Formulated, Machine, Solved
-from maxmargin.estimators.structured.base import StructuredOutputs
 from maxmargin.problems.problem import Point
-from maxmargin.problems.structured import OutputDuals, StructuredProblem
 from maxmargin.solve import Callback, Result
+from maxmargin.structured.outputs import StructuredOutputs
+from maxmargin.structured.problem import OutputDuals, StructuredProblem
 from maxmargin.validation.parameters import check_cost, check_flag, check_number, check_progress
 
 

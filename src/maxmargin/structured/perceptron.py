@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
 from maxmargin.estimators.perceptron.base import as_count
-from maxmargin.estimators.structured.base import StructuredOutputs
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.problems.problem import Run, Status
 from maxmargin.solve import Callback, drive
 from maxmargin.solvers.perceptron import Epoch, run_epochs
-from maxmargin.solvers.structured_perceptron import StructuredLearner, StructuredState
+from maxmargin.structured.learner import StructuredLearner, StructuredState
+from maxmargin.structured.outputs import StructuredOutputs
 from maxmargin.validation.data import generator
 from maxmargin.validation.parameters import (
     NamedParameters,

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.certificates.certificate import Certificate
+from maxmargin.certificates import Certificate, certify_with_duals
 from maxmargin.certificates.quadratic import relative_rounding
 from maxmargin.problems.problem import Point, Status
 from maxmargin.problems.rounding import EPS, Bounded, Combination, passed, squared_norm, total
-from maxmargin.problems.structured import OutputDuals, StructuredProblem
 from maxmargin.structured.model import Cuts
+from maxmargin.structured.problem import OutputDuals, StructuredProblem
 
 _AT_BOUND = 1e-9  # an output with less than this part of its example's cost has no dual
 _BEATEN = 1e-9  # by more than this part, a stored output cannot beat the decoder by rounding
@@ -56,8 +56,15 @@ class StructuredCertificate(Certificate):
         )
 
 
-def certify_structured(problem: StructuredProblem, point: Point) -> tuple[Certificate, OutputDuals]:
-    """Return the certificate of weights and duals, and the duals made feasible."""
+@certify_with_duals.register
+def certify_structured(
+    problem: StructuredProblem, point: Point, *, keep_intercept: bool = False
+) -> tuple[Certificate, OutputDuals]:
+    """Return the certificate of weights and duals, and the duals made feasible.
+
+    There is no intercept to keep or to replace.
+    """
+    del keep_intercept
     w = np.asarray(point.w, dtype=np.float64)
     lost = "" if np.isfinite(w).all() else "some weights are not finite"
     w = w if not lost else np.zeros(len(w))

@@ -4,7 +4,7 @@ import pickle
 import warnings
 from dataclasses import replace
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
 import clarabel  # type: ignore[import-untyped]
@@ -14,13 +14,12 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
 
 import maxmargin as mm
 from maxmargin.certificates import certify
 from maxmargin.problems.problem import Status
-from maxmargin.problems.structured import OutputDuals
 from maxmargin.structured.model import as_vector
+from maxmargin.structured.problem import OutputDuals
 
 TIGHT = 1e-7
 
@@ -32,25 +31,11 @@ def sequences(seed: int, n: int = 12, longest: int = 4) -> tuple[list[Any], list
     return [np.eye(3)[y] + 0.7 * rng.standard_normal((len(y), 3)) for y in Y], Y
 
 
-def queries(seed: int, n: int = 5) -> tuple[list[Any], list[Any]]:
-    """Return queries of up to six items with relevance that depends on the first column."""
-    rng = np.random.default_rng(seed)
-    X = [rng.standard_normal((rng.integers(2, 7), 3)) for _ in range(n)]
-    return X, [(x[:, 0] + 0.8 * rng.standard_normal(len(x)) > 0).astype(int) for x in X]
-
-
 def classes(seed: int, n: int = 30, count: int = 3) -> tuple[Any, Any]:
     """Return overlapping classes."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, count, n)
     return rng.standard_normal((n, 4)) + 1.2 * np.eye(count, 4)[y], y
-
-
-def labels(seed: int, n: int = 15) -> tuple[Any, Any]:
-    """Return sets of three labels."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, 3))
-    return X, (X @ rng.standard_normal((3, 3)) + rng.standard_normal((n, 3)) > 0).astype(int)
 
 
 class Interval(mm.structured.Model):
@@ -114,11 +99,7 @@ def all_outputs(model: Any, x: Any) -> list[Any]:
         return [np.array(path) for path in product(range(3), repeat=len(x))]
     if isinstance(model, mm.structured.Multiclass):
         return list(model.classes_)
-    if isinstance(model, mm.structured.Multilabel):
-        return [np.array(each) for each in product((0, 1), repeat=3)]
-    if isinstance(model, Interval):
-        return Interval.all(model, x)
-    return [np.array(order) for order in permutations(range(len(x)))]
+    return Interval.all(model, x)
 
 
 def optimum(model: Any, X: Any, Y: Any, cost: Any) -> float:
@@ -150,9 +131,7 @@ def again(machine: Any, *data: Any) -> Any:
 
 CASES: dict[str, Any] = {
     "chain": (mm.structured.Chain(3, weight=[1, 2, 0.5]), sequences),
-    "ranking": (mm.structured.Ranking(), queries),
     "multiclass": (mm.structured.Multiclass([[0, 1, 3], [2, 0, 1], [1, 1, 0]]), classes),
-    "multilabel": (mm.structured.Multilabel([(0, 2), (2, 1)]), labels),
     "interval": (Interval(), intervals),
 }
 
@@ -197,73 +176,12 @@ def test_classes_are_the_machine_of_crammer_and_singer(count: int, sparse: bool)
     assert_allclose(machine.score(X, names), (machine.predict(X) == names).mean(), rtol=1e-12)
 
 
-def test_labels_without_pairs_are_one_linear_machine_each() -> None:
-    X, Y = labels(4, 40)
-    machine = mm.StructuredSVC(mm.structured.Multilabel(), C=2.0, tol=TIGHT).fit(X, Y)
-    linear = mm.LinearSVC(intercept="none", C=2.0, tol=1e-9)
-    expected = sum(linear.fit(X, column).certificate_.primal for column in Y.T)
-    assert_allclose(machine.certificate_.primal, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("C", [0.3, 30.0])
-def test_one_query_is_a_linear_machine_on_differences_of_pairs(C: float) -> None:
-    rng = np.random.default_rng(5)
-    x = rng.standard_normal((25, 4))
-    y = (x[:, 0] + rng.standard_normal(25) > 0.5).astype(int)
-    machine = mm.StructuredSVC(mm.structured.Ranking(), C=C, tol=TIGHT).fit([x], [y])
-    pairs = np.array([x[i] - x[j] for i in np.flatnonzero(y) for j in np.flatnonzero(y == 0)])
-    signs = np.where(np.arange(len(pairs)) % 2, 1, -1)
-    linear = mm.LinearSVC(intercept="none", C=C / len(pairs), tol=1e-9)
-    linear.fit(pairs * signs[:, np.newaxis], signs)
-    assert_allclose(machine.certificate_.primal, linear.certificate_.primal, rtol=1e-6)
-    assert_allclose(machine.score([x], [y]), roc_auc_score(y, x @ machine.coef_), rtol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_rankings_of_rare_items_are_no_worse_than_those_of_a_classifier(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    y = (rng.random(6000) < 0.05).astype(int)
-    x = rng.standard_normal((6000, 6)) + y[:, np.newaxis] * np.array([1, 0.5, 0, 0, 0, 0.2])
-    train, test = np.arange(3000), np.arange(3000, 6000)
-    ranked = mm.StructuredSVC(mm.structured.Ranking(), C=100.0).fit([x[train]], [y[train]])
-    linear = mm.LinearSVC(C=1.0).fit(x[train], y[train])
-    area = roc_auc_score(y[test], x[test] @ ranked.coef_)
-    assert area >= roc_auc_score(y[test], linear.decision_function(x[test])) - 0.01
-
-
-def test_one_sided_queries_play_no_part() -> None:
-    X, Y = queries(6)
-    more = [*X, np.ones((3, 3)), np.ones((2, 3))], [*Y, [1, 1, 1], [0, 0]]
-    few = mm.StructuredSVC(mm.structured.Ranking(), tol=TIGHT).fit(X, Y)
-    many = mm.StructuredSVC(mm.structured.Ranking(), tol=TIGHT).fit(*more)
-    assert_allclose(many.certificate_.primal, few.certificate_.primal, rtol=1e-6)
-    assert_allclose(many.score(*more), few.score(X, Y), atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("model", "Y"),
-    [
-        (mm.structured.Ranking(), [[0, 0], [1, 1, 1]]),  # no pairs
-        (mm.structured.Chain(), [["a", "a"], ["a", "a", "a"]]),  # one state
-    ],
-)
-def test_where_there_is_nothing_to_choose_zero_is_certified(model: Any, Y: Any) -> None:
-    X = [np.eye(2), np.ones((3, 2))]
-    machine = mm.StructuredSVC(model, tol=0).fit(X, Y)
+def test_where_there_is_nothing_to_choose_zero_is_certified() -> None:
+    X, Y = [np.eye(2), np.ones((3, 2))], [["a", "a"], ["a", "a", "a"]]
+    machine = mm.StructuredSVC(mm.structured.Chain(), tol=0).fit(X, Y)
     assert not machine.coef_.any()
     assert machine.certificate_.holds(0)
     assert machine.score(X, Y) == 1.0
-
-
-def test_the_score_of_rankings_is_the_area_also_where_items_are_level() -> None:
-    rng = np.random.default_rng(4)
-    X = [rng.integers(0, 3, (20, 2)) for _ in range(5)]  # many rows are equal
-    Y = [np.sort((x[:, 0] + rng.standard_normal(20) > 1).astype(int))[::-1] for x in X]
-    machine = mm.StructuredSVC(mm.structured.Ranking()).fit(X, Y)
-    areas = [roc_auc_score(y, s) for y, s in zip(Y, machine.decision_function(X), strict=True)]
-    assert_allclose(machine.score(X, Y), np.mean(areas), rtol=1e-12)
-    machine.coef_ = np.zeros(2)  # knows nothing, although relevant items come first
-    assert machine.score(X, Y) == 0.5
 
 
 @pytest.mark.parametrize(("C", "scale"), [(1e6, [1, 1, 1]), (1.0, [1, 1e4, 1e-4])])
@@ -278,23 +196,19 @@ def test_neither_large_costs_nor_columns_of_other_scales_stall_the_solver(
     assert machine.certificate_.holds(1e-6)
 
 
-@pytest.mark.parametrize("name", ["classes", "labels", "chain", "ranking"])
+@pytest.mark.parametrize("name", ["classes", "chain"])
 def test_unscaled_columns_are_solved_in_few_rounds(name: str) -> None:
     rng = np.random.default_rng(0)
     scale, n = 10.0 ** np.array([-4.0, -1.0, 0.0, 2.0, 5.0]), 24
     X: Any = (rng.normal(size=(n, 6, 5)) + 10) * scale
     model: Any
     Y: Any
-    if name in ("classes", "labels"):
-        X = X[:, 0]
-        model, Y = (
-            (mm.structured.Multiclass(), rng.integers(0, 3, n))
-            if name == "classes"
-            else (mm.structured.Multilabel(), rng.integers(0, 2, (n, 3)))
-        )
+    if name == "classes":
+        X, Y = X[:, 0], rng.integers(0, 3, n)
+        model = mm.structured.Multiclass()
     else:
         X, Y = list(X), [rng.permutation([0, 0, 0, 1, 1, 1]) for _ in range(n)]
-        model = mm.structured.Chain(n_states=2) if name == "chain" else mm.structured.Ranking()
+        model = mm.structured.Chain(n_states=2)
     found = mm.StructuredSVC(model, C=1e3, tol=1e-6).fit(X, Y)
     assert found.certificate_.holds(1e-6)
     assert found.n_iter_ <= 60
@@ -318,14 +232,8 @@ def test_scores_are_what_predictions_compare() -> None:
     )
     two = mm.StructuredSVC(mm.structured.Multiclass()).fit(X[y < 2], y[y < 2])
     assert_array_equal((two.decision_function(X) > 0).astype(int), two.predict(X))
-    queried, truth = queries(16)
-    ranked = mm.StructuredSVC(mm.structured.Ranking()).fit(queried, truth)
-    for scores, order in zip(
-        ranked.decision_function(queried), ranked.predict(queried), strict=True
-    ):
-        assert_array_equal(np.argsort(scores), np.argsort(order))
     with pytest.raises(AttributeError) as absent:
-        mm.StructuredSVC(mm.structured.Chain(3)).decision_function(queried)
+        mm.StructuredSVC(mm.structured.Chain(3)).decision_function(sequences(16)[0])
     assert "Chain has no decision_function" in str(absent.value.__cause__)
 
 
