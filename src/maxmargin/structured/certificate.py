@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.certificates import Certificate, certify_with_duals
+from maxmargin.certificates import Certificate
 from maxmargin.certificates.quadratic import relative_rounding
 from maxmargin.problems.problem import Point, Status
 from maxmargin.problems.rounding import EPS, Bounded, Combination, passed, squared_norm, total
@@ -56,7 +56,6 @@ class StructuredCertificate(Certificate):
         )
 
 
-@certify_with_duals.register
 def certify_structured(
     problem: StructuredProblem, point: Point, *, keep_intercept: bool = False
 ) -> tuple[Certificate, OutputDuals]:

@@ -28,12 +28,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.problems.problem import Iterate, Point, relative_gap
-from maxmargin.solve import SOLVERS, Plan, Settings, plan, polishing
 from maxmargin.structured.model import Cuts, joined_cuts
 from maxmargin.structured.problem import OutputDuals, StructuredProblem
 
-_AIM = 0.97  # of tol, which leaves a margin for rounding
-_ATTEMPTS = 3
 _ACTIVE_SET_STEPS = 30  # where sweeps ended by themselves
 _INSIDE = 60  # interior-point steps at most
 _RIDGE, _TINY = 1e-13, 1e-300  # of the diagonal: where differences are dependent
@@ -105,15 +102,6 @@ class FrankWolfe:
         else:  # they zigzag: C is large, or columns differ in scale
             sets.zigzags, steps = True, self.faces
         yield from sets.solve_faces(self.faces, steps)
-
-
-SOLVERS[FrankWolfe] = "frank_wolfe"
-
-
-@plan.register
-def _(problem: StructuredProblem, settings: Settings) -> Plan:
-    numbers = len(problem) * problem.size
-    return Plan([FrankWolfe(settings.seed)] * _ATTEMPTS, _AIM, polishing(numbers))
 
 
 class WorkingSets:

@@ -7,13 +7,29 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.certificates import certify_with_duals
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.machine import Formulated, Machine, Solved
 from maxmargin.problems.problem import Point
-from maxmargin.solve import Callback, Result
+from maxmargin.solve import SOLVERS, Callback, Plan, Result, Settings, plan, polishing
+from maxmargin.structured.certificate import certify_structured
+from maxmargin.structured.frank_wolfe import FrankWolfe
 from maxmargin.structured.outputs import StructuredOutputs
 from maxmargin.structured.problem import OutputDuals, StructuredProblem
 from maxmargin.validation.parameters import check_cost, check_flag, check_number, check_progress
+
+_AIM = 0.97  # of tol, which leaves a margin for rounding
+_ATTEMPTS = 3
+
+# What this room adds to the tables by which problems are solved and certified.
+SOLVERS[FrankWolfe] = "frank_wolfe"
+certify_with_duals.register(StructuredProblem, certify_structured)
+
+
+@plan.register
+def _(problem: StructuredProblem, settings: Settings) -> Plan:
+    numbers = len(problem) * problem.size
+    return Plan([FrankWolfe(settings.seed)] * _ATTEMPTS, _AIM, polishing(numbers))
 
 
 @dataclass(frozen=True)
