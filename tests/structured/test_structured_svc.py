@@ -272,8 +272,8 @@ def test_weights_are_repetitions_and_zero_is_absence(name: str) -> None:
 def test_a_warm_start_ends_where_a_cold_one_does() -> None:
     X, Y = sequences(8, 60)
     machine = mm.StructuredSVC(mm.structured.Chain(3), C=1.0, tol=1e-6, warm_start=True)
-    machine.fit(X, Y)
-    assert machine.fit(X, Y).n_iter_ <= 2
+    passes = machine.fit(X, Y).n_iter_
+    assert machine.fit(X, Y).n_iter_ < passes / 2
     machine.set_params(C=2.0).fit(X, Y)
     cold = clone(machine).set_params(warm_start=False).fit(X, Y)
     assert_allclose(machine.certificate_.primal, cold.certificate_.primal, rtol=1e-5)

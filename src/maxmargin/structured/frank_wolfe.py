@@ -6,9 +6,8 @@ A round decodes every example at one fixed w, which gives both bounds, and adds 
 the examples' working sets. Sweeps then move the duals of one example after the other between the
 outputs of its set, by pairwise steps with exact line search, which needs no decoder: they go on
 until what is to gain within the sets is small beside what the decoder found. Every few sweeps, a
-step along what they did together saves many of them; once few duals are strictly between their
-bounds, active-set steps give the last digits. Where sweeps zigzag, as they do if columns differ in
-scale, and the sets are small, an interior-point method takes their place.
+step along what they did together saves many of them. Where sweeps zigzag, as they do if columns
+differ in scale, and the sets are small, an interior-point method takes their place.
 
 The first rounds have few examples: outputs found at w = 0 say little, those found at a w learned
 from some of the examples say much.
@@ -31,9 +30,8 @@ from maxmargin.problems.problem import Iterate, Point, relative_gap
 from maxmargin.structured.model import Cuts, joined_cuts
 from maxmargin.structured.problem import OutputDuals, StructuredProblem
 
-_ACTIVE_SET_STEPS = 30  # where sweeps ended by themselves
 _INSIDE = 60  # interior-point steps at most
-_RIDGE, _TINY = 1e-13, 1e-300  # of the diagonal: where differences are dependent
+_RIDGE = 1e-13  # of the diagonal: where differences are dependent
 _NOISE = 1e-13  # of the terms of a sum: what is below may be rounding
 
 
@@ -50,7 +48,6 @@ class FrankWolfe:
     sweeps: int = 200  # at most, between two passes of the decoder
     run: int = 2  # sweeps between two extrapolations
     steps: int = 4  # pairwise steps at an example, for each output of its set
-    faces: int = 500  # duals above 0 up to which active-set steps follow the sweeps
     inside: int = 10**8  # outputs times weights², up to which interior points replace zigzag
     idle: int = 5  # rounds without a dual after which an output is forgotten
     entries: int = 1 << 23  # of differences visited by one compiled call, at most
@@ -88,7 +85,6 @@ class FrankWolfe:
         self, sets: "WorkingSets", rows: Ints, gap: float, rng: np.random.Generator
     ) -> Iterator[None]:
         """Move duals within the working sets until little is to gain there."""
-        steps = _ACTIVE_SET_STEPS
         for made in range(self.sweeps):
             if made % self.run == 0:
                 sets.extrapolate()
@@ -98,10 +94,8 @@ class FrankWolfe:
                 sets.sweep(some, self.steps)
                 yield
             if float(sets.gaps[rows].sum()) <= self.inner * gap:
-                break
-        else:  # they zigzag: C is large, or columns differ in scale
-            sets.zigzags, steps = True, self.faces
-        yield from sets.solve_faces(self.faces, steps)
+                return
+        sets.zigzags = True  # C is large, or columns differ in scale
 
 
 class WorkingSets:
@@ -221,59 +215,11 @@ class WorkingSets:
             away, change = w - self._mark[1], alpha - self._mark[0]
             rise, bend = float(change @ self.loss - w @ away), float(away @ away)
             if rise > 0 and bend > 0:
-                moved = np.maximum(alpha + (rise / bend) * change, 0.0)
-                sums = np.add.reduceat(moved, self.begin[:-1])
-                moved *= (self.problem.cost / np.where(sums > 0, sums, 1.0))[self.rows]
-                there = np.asarray(self.matrix.T @ moved)
+                moved, there = self._feasible(np.maximum(alpha + (rise / bend) * change, 0.0))
                 gain = (moved - alpha) @ self.loss - 0.5 * (there - w) @ (there + w)
                 if gain > 0:
                     self.alpha, self._w = moved, there
         self._mark = self.alpha.copy(), self._w.copy()
-
-    def solve_faces(self, most: int, steps: int) -> Iterator[None]:
-        """Solve for the duals above 0 as if they were free, while they stay so: active-set steps.
-
-        This gives the last digits, which sweeps take long for. With C the differences less their
-        mean within each example, and g the same of H, the best change is (CCᵀ)⁻¹g. Every step but
-        the last takes a dual to 0: where far more are above 0 than there are weights, it takes as
-        many steps as there are too many. It yields after each; what they did is adopted at the end.
-        """
-        alpha, w = self.alpha.copy(), self.weights()
-        for _ in range(steps):
-            free = np.flatnonzero(alpha > 0)
-            held = np.bincount(self.rows[free], minlength=len(self.begin) - 1)
-            free = free[held[self.rows[free]] > 1]
-            if not 0 < len(free) <= most:
-                break
-            _, owner = np.unique(self.rows[free], return_inverse=True)
-            means = sp.csr_matrix((np.ones(len(free)), (owner, np.arange(len(free)))))
-            means = sp.diags(1.0 / np.bincount(owner)) @ means
-            rows = self.matrix[free]
-            h = self.loss[free] - rows @ w
-            h -= (means @ h)[owner]
-            centred = (rows - (means @ rows)[owner]).toarray()
-            products = centred @ centred.T
-            size = products.diagonal().mean() + _TINY
-            products += (size * (owner[:, np.newaxis] == owner)).astype(np.float64)  # sums stay
-            products[np.diag_indices(len(free))] += _RIDGE * size
-            try:
-                change = cho_solve(cho_factor(products, check_finite=False), h, check_finite=False)
-            except LinAlgError:
-                break
-            change -= (means @ change)[owner]
-            falls = change < 0
-            step = float(np.min(-alpha[free][falls] / change[falls], initial=1.0))
-            moved = np.maximum(alpha[free] + step * change, 0.0)
-            moved[falls & (alpha[free] + step * change <= _NOISE * alpha[free])] = 0.0
-            alpha[free] = moved
-            w = np.asarray(self.matrix.T @ alpha)
-            yield
-            if step == 1.0:
-                break
-        alpha, w = self._feasible(alpha)
-        before = self.weights()
-        if (alpha - self.alpha) @ self.loss - 0.5 * (w - before) @ (w + before) > 0:
-            self.alpha, self._w = alpha, w
 
     def _feasible(self, alpha: Floats) -> tuple[Floats, Floats]:
         """Return duals scaled to the sums they must have, and their weights."""
