@@ -72,9 +72,9 @@ _OURS = {
     "structured": [
         "certificate.StructuredCertificate",
         "chain.Chain",
-        "learner.StructuredState",
         "multiclass.Multiclass",
         "perceptron.StructuredPerceptron",
+        "perceptron.StructuredState",
         "perceptron.StructuredTrace",
         "svc.StructuredSVC",
     ],

@@ -1,36 +1,50 @@
-"""The perceptron for structured outputs."""
+"""The perceptron for structured outputs: decode, and move towards what should have come out.
+
+    visit examples in order;   ŷ = decode(x, w);   if ŷ ≠ y:   w += ψ(x, y) − ψ(x, ŷ)
+
+With a margin θ > 0 it is ŷ = decode(x, w/θ, truth=y): of all outputs the one that exceeds
+⟨w, ψ(x, y)⟩ − θ·loss(y, ŷ) most, so an update also follows where a wrong output is beaten, but by
+less than θ times its loss. For θ → 0 the loss does no more than break ties, against the truth.
+With w = 0 all outputs are level, and ŷ is the one with the largest loss, with a margin or without:
+a decoder that breaks ties in favour of the truth would otherwise never begin to learn.
+
+Let d be the difference that an update adds. Since ŷ came out, ⟨w, d⟩ ≤ θ·loss(y, ŷ), so ‖w‖² grows
+by at most ‖d‖² + 2θ·loss. Let a unit vector u separate the examples: ⟨u, d⟩ ≥ δ > 0 for all d
+there are. After k updates from w = 0
+
+    kδ  ≤  ⟨w, u⟩  ≤  ‖w‖  ≤  √(k(R² + 2θ·max loss)),      R = max ‖d‖,
+
+hence k ≤ (R² + 2θ·max loss)/δ². The decoder need not be exact for that, but what it returns must
+score as much as the truth, or more. Collins (2002); Crammer & Singer (2003) for several classes.
+"""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
-from maxmargin.estimators.perceptron.base import as_count
+from maxmargin.estimators.perceptron.base import EpochLimits, check_run, report_run
 from maxmargin.geometry.bounds import update_bound
+from maxmargin.loops.records import read_only
 from maxmargin.problems.problem import Run, Status
-from maxmargin.solve import Callback, drive
-from maxmargin.solvers.perceptron import Epoch, run_epochs
-from maxmargin.structured.learner import StructuredLearner, StructuredState
+from maxmargin.solve import Callback
+from maxmargin.solvers.perceptron import Counts, Epoch
+from maxmargin.structured.model import Cuts, joined_cuts
 from maxmargin.structured.outputs import StructuredOutputs
-from maxmargin.validation.data import generator
-from maxmargin.validation.parameters import (
-    NamedParameters,
-    check_choice,
-    check_flag,
-    check_number,
-    check_progress,
-    check_scale,
-)
+from maxmargin.validation.data import LARGEST_SQUARE, generator
+from maxmargin.validation.parameters import NamedParameters, check_flag, check_scale
 
 _AUTO_VISITS = 20_000  # that max_epochs="auto" allows
 _MOST_VISITS = 1e9  # of one example at its turn
+_ROUNDING = 1e-6  # of the terms of a score: what is less may be rounding in a model's own sums
 _STOPS = ("all_correct", "epochs", "one_pass")
 
 
@@ -77,6 +91,117 @@ class StructuredTrace:
         """
         changes = self.step[:, np.newaxis] * self.difference.toarray()
         return np.cumsum(np.concatenate([self.start[np.newaxis], changes]), axis=0)
+
+
+# ------------------------------------------------------------------- visits
+
+
+@dataclass
+class StructuredState:
+    """What a structured perceptron has learnt so far.
+
+    ``lag`` is Σ t·(the update made after t visits), so that the mean of w after each visit is
+    w − lag/visits; it is empty if no mean is wanted.
+    """
+
+    weights: Floats
+    lag: Floats
+    counters: Floats  # visits, mistakes, updates, in units of weight
+
+    @classmethod
+    def begin(cls, weights: Floats, *, averaged: bool) -> "StructuredState":
+        """Return the state before the first visit."""
+        return cls(weights.copy(), np.zeros(len(weights) if averaged else 0), np.zeros(3))
+
+    def mean(self) -> Floats:
+        """Return the mean of w after each visit, or w itself if no mean is kept."""
+        if len(self.lag) == 0 or self.counters[0] == 0.0:
+            return self.weights.copy()
+        return np.asarray(self.weights - self.lag / self.counters[0])
+
+
+class StructuredLearner:
+    """A structured perceptron at work on given examples.
+
+    Parameters
+    ----------
+    state : StructuredState
+        Where to begin; it is changed.
+    examples : Examples
+        Of a model, with their true outputs.
+    weight : ndarray of shape (n,)
+        How often each example is visited at its turn; the rest of a fraction is a shorter step.
+    margin : float
+        θ.
+    logged : bool
+        Whether to keep all updates in ``log``.
+    """
+
+    def __init__(
+        self, state: StructuredState, examples: Any, weight: Floats, margin: float, logged: bool
+    ) -> None:
+        self.state = state
+        self.examples = examples
+        self.squared_radius = 0.0  # the largest ‖d‖² of the updates made
+        self.largest_loss = 0.0
+        self.search_errors = 0  # times the decoder returned an output worse than the truth
+        self.log: list[tuple[int, float, Cuts]] = []  # example, step, what came out
+        self._weight, self._margin, self._logged = weight, margin, logged
+        self._scaled = state.weights / margin if margin > 0 else np.zeros(0)
+        self._blank = not state.weights.any()
+
+    @property
+    def counts(self) -> Counts:
+        """Visits, mistakes and updates so far."""
+        return Counts(*self.state.counters.tolist())
+
+    def visit(self, order: Ints) -> Iterator[bool]:
+        """Visit examples in the given order; yield after each visit whether all are done."""
+        for k, i in enumerate(order):
+            left = float(self._weight[i])
+            while left > 0.0:
+                left -= self._visit(i, left)
+                yield left <= 0.0 and k == len(order) - 1
+
+    def _visit(self, i: int, left: float) -> float:
+        """Visit an example once, or as often as nothing changes; return how many visits it was."""
+        w = self._scaled if self._margin > 0 else self.state.weights
+        augmented = self._margin > 0 or self._blank
+        cuts = self.examples.decode(np.array([i]), w, augmented)
+        indices, values = cuts.at(0)
+        if not values.any():  # also where another output has the same features
+            self.state.counters[0] += left
+            return left
+        share, loss = min(left, 1.0), float(cuts.loss[0])
+        terms = w[indices] * values
+        lead, size = float(terms.sum()), float(np.abs(terms).sum())
+        if not np.isfinite(size) or not values @ values < LARGEST_SQUARE:
+            instead = f", or choose a margin above {self._margin:g}" if self._margin > 0 else ""
+            raise ValueError(
+                f"Example {i}: sums of products of its features overflow: scale them{instead}."
+            )
+        excess = lead - (loss if self._margin > 0 else 0.0)
+        if excess > _ROUNDING * (size + loss):
+            self.search_errors += excess > float(self.examples.errors(np.array([i]), w)[0])
+        self.squared_radius = max(self.squared_radius, float(values @ values))
+        self.largest_loss = max(self.largest_loss, loss)
+        if self._logged:
+            self.log.append((int(i), share, cuts))
+        loops.perceptron.move_by(
+            _as_row(indices, values), share, lead <= 0.0, self._margin, self.state.weights,
+            self._scaled, self.state.lag, self.state.counters,
+        )  # fmt: skip
+        self._blank = False
+        return share
+
+
+def _as_row(indices: Any, values: Floats) -> Any:
+    """Return a difference as the loops take a sparse row."""
+    ends = np.array([0, len(values)])
+    return loops.rows.Csr(read_only(values), read_only(indices), read_only(ends))
+
+
+# ------------------------------------------------------------------- the estimator
 
 
 class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
@@ -278,16 +403,10 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
 
     def _check_parameters(self) -> None:
         self._check_model()
-        check_number(self, "margin", at_least=0)
+        check_run(self, _STOPS)
         if self.margin > 0:
             check_scale(self, "margin")  # w is divided by it
-        check_choice(self, "stop", _STOPS)
-        if not (isinstance(self.max_epochs, str) and self.max_epochs == "auto"):
-            check_number(self, "max_epochs", at_least=1, integer=True)
-        check_number(self, "max_time", above=0, optional=True)
-        for name in ("averaged", "shuffle", "warm_start", "trace"):
-            check_flag(self, name)
-        check_progress(self)
+        check_flag(self, "averaged")
 
     def _start(self, last: Floats | None, size: int) -> Floats:
         if last is None:
@@ -301,29 +420,15 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
 
     def _run(self, learner: StructuredLearner, rows: Ints, epochs: list[Epoch]) -> Run:
         """Let the learner make epochs over the examples until a limit or an epoch ends the run."""
-        stable = self.averaged or self.stop == "epochs"
-        at_max_iter = Status.EPOCHS if stable else Status.MAX_EPOCHS
-        max_epochs = self.max_epochs
-        if max_epochs == "auto":
-            max_epochs = np.clip(_AUTO_VISITS / len(rows), 10, 100)
-        if self.stop == "one_pass":
-            at_max_iter, max_epochs = Status.ONE_PASS, 1
 
         def all_correct(epoch: Epoch) -> Status | None:
             epochs.append(epoch)
             done = self.stop == "all_correct" and epoch.updates == 0.0
             return Status.ALL_CORRECT if done else None
 
-        rng = generator(self.random_state)
-        return drive(
-            run_epochs(learner, rows, rng if self.shuffle else None),
-            rules=[all_correct],
-            max_iter=int(max_epochs),
-            at_max_iter=at_max_iter,
-            max_time=self.max_time,
-            callback=self.callback,
-            verbose=bool(self.verbose),
-        )
+        rng = generator(self.random_state) if self.shuffle else None
+        limits = EpochLimits(bool(self.averaged), _AUTO_VISITS, 100)
+        return limits.run(self, learner, rows, all_correct, rng)
 
     def _adopt(self, learner: StructuredLearner, start_norm: float) -> None:
         self._state, self._start_norm = learner.state, start_norm
@@ -335,16 +440,7 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
 
     def _report(self, run: Run, learner: StructuredLearner) -> None:
         """Set the attributes that describe a run; warn if it ran out of epochs."""
-        self.epochs_ = self.n_iter_ = run.iterations
-        self.mistakes_ = as_count(learner.counts.mistakes)
-        self.updates_ = as_count(learner.counts.updates)
-        done = f"{run.iterations} epoch{'' if run.iterations == 1 else 's'}"
-        advice = ": use averaged=True, or raise max_epochs"
-        advice = advice if run.status is Status.MAX_EPOCHS else ""
-        self.status_ = run.status
-        self.stop_reason_ = f"After {done}: {run.status.value}{advice}."
-        if run.status is Status.MAX_EPOCHS:
-            warn(self.stop_reason_, ConvergenceWarning)
+        report_run(self, run, learner.counts, "use averaged=True, or raise max_epochs")
         if self.search_errors_ and self.model_.exact:
             warn(
                 f"{type(self.model).__name__} claims to be exact, but at {self.search_errors_} "
@@ -368,17 +464,14 @@ def _refuse_endless(weight: Floats, rows: Ints) -> None:
 def _traced(
     learner: StructuredLearner, rows: Ints, start: Floats, epochs: list[Epoch]
 ) -> StructuredTrace:
-    log = learner.log
-    ends = np.cumsum([0, *(len(update.values) for update in log)])
-    parts = ([np.zeros(0), *(u.values for u in log)], [np.zeros(0, int), *(u.indices for u in log)])
-    values, indices = (np.concatenate(part) for part in parts)
+    made = joined_cuts([cuts for _, _, cuts in learner.log])
     return StructuredTrace(
         [epoch.mistakes for epoch in epochs],
         [epoch.updates for epoch in epochs],
-        rows[[update.example for update in log]],
-        np.array([update.share for update in log]),
-        np.array([update.loss for update in log]),
-        [update.output for update in log],
-        sp.csr_array((values, indices, ends), shape=(len(log), len(start))),
+        rows[[example for example, _, _ in learner.log]],
+        np.array([step for _, step, _ in learner.log]),
+        made.loss,
+        made.outputs,
+        sp.csr_array(made.matrix(len(start))),
         start,
     )
