@@ -1,7 +1,6 @@
 """StructuredSVC: its optimum against independent solutions, and what its certificate refuses."""
 
 import pickle
-import warnings
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -69,16 +68,6 @@ class Liar(Interval):
 
     def all(self, x: Any) -> list[Any]:
         return [(0, e) for e in range(1, len(x) + 1)]
-
-
-class Bounded(Liar):
-    """As bad a decoder, which says so, with a bound that holds."""
-
-    exact = False
-
-    def bound(self, x: Any, w: Any, truth: Any) -> float:
-        every = Interval.all(self, x)
-        return float(max(w @ self.features(x, y) + self.loss(truth, y) for y in every))
 
 
 def intervals(seed: int, n: int = 15) -> tuple[list[Any], list[Any]]:
@@ -408,62 +397,6 @@ def test_without_an_exact_decoder_the_gap_is_unknown() -> None:
     assert found.beaten == ()  # the decoder claims nothing
     assert_allclose(found.least_primal, best.primal, rtol=1e-5)
     assert found.dual <= best.primal * (1 + 1e-12)
-
-
-def test_a_bound_of_the_model_proves_a_gap() -> None:
-    X, Y = intervals(13)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        machine = mm.StructuredSVC(Bounded(), tol=1e-3).fit(X, Y)
-    best = mm.StructuredSVC(Interval(), tol=1e-6).fit(X, Y).certificate_
-    found = machine.certificate_
-    assert found.dual * (1 - 1e-9) <= best.primal <= found.primal < np.inf
-    assert not found.holds(1e-3)  # its decoder is too bad for that, and the bound knows
-
-
-def test_scores_are_measured_from_the_truth_where_only_differences_are_known() -> None:
-    class OnlyDifferences(Bounded):
-        features = mm.structured.Model.features
-
-        def difference(self, x: Any, y: Any, other: Any) -> Any:
-            return Interval.features(self, x, y) - Interval.features(self, x, other)
-
-        def decode(self, x: Any, w: Any, truth: Any = None) -> Any:
-            return Bounded().decode(x, w, truth)
-
-        def bound(self, x: Any, w: Any, truth: Any) -> float:
-            return Bounded().bound(x, w, truth) - float(w @ Interval.features(self, x, truth))
-
-    X, Y = intervals(13)
-    _, problem, point = solved(Interval(), X, Y)
-    first, second = (
-        certify(replace(problem, examples=model.examples(X, Y)), point)
-        for model in (Bounded(), OnlyDifferences())
-    )
-    assert_allclose(second.primal, first.primal, rtol=1e-12)
-    assert_allclose(first.primal, certify(problem, point).primal, rtol=1e-9)
-
-
-def test_a_bound_that_is_none_is_found_out_and_not_relied_on() -> None:
-    class Unbounded(Bounded):
-        """Too low at the first example, and far too high at the others."""
-
-        def bound(self, x: Any, w: Any, truth: Any) -> float:
-            return -1e3 if x is X[0] else 1e3
-
-    class Unknown(Bounded):
-        def bound(self, x: Any, w: Any, truth: Any) -> float:
-            return float("nan")
-
-    X, Y = intervals(16)
-    _, problem, point = solved(Interval(), X, Y)
-    truth: Any = certify(problem, point)
-    found: Any = certify(replace(problem, examples=Unbounded().examples(X, Y)), point)
-    assert found.beaten == (0,)
-    assert "Unbounded.bound is no bound" in str(found)
-    assert found.dual <= found.least_primal <= truth.primal * (1 + 1e-12) < found.primal == np.inf
-    with pytest.raises(ValueError, match=r"Example 0: Unknown.bound gives NaN"):
-        certify(replace(problem, examples=Unknown().examples(X, Y)), point)
 
 
 def test_a_decoder_that_lies_is_found_out() -> None:

@@ -1,7 +1,7 @@
 """Certificates of structured machines: examples are decoded anew, w is made anew from duals."""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,17 +21,16 @@ _BEATEN = 1e-9  # by more than this part, a stored output cannot beat the decode
 class StructuredCertificate(Certificate):
     """A certificate that knows whether the decoder finds the highest score.
 
-    Where it need not (``exact`` of the model is False, and there is no ``bound``), or where it was
-    seen not to, the objective at the weights is unknown: ``primal`` and the gap are infinite, and
-    only ``dual`` and ``least_primal`` are proved.
+    Where it need not (``exact`` of the model is False), or where it was seen not to, the objective
+    at the weights is unknown: ``primal`` and the gap are infinite, and only ``dual`` and
+    ``least_primal`` are proved.
 
     Attributes
     ----------
     least_primal : float
         The objective with the highest score among the outputs that were seen: it is no less.
     beaten : tuple of int
-        Examples with outputs that score higher than what an allegedly exact decoder found, or than
-        what an alleged bound says.
+        Examples with outputs that score higher than what an allegedly exact decoder found.
     """
 
     least_primal: float = 0.0
@@ -84,7 +83,7 @@ def certify_structured(
         _kkt_violation(problem, duals, held.value, tops.value),
         float(np.sqrt(2 * max(primal.value + primal.error - dual.value + dual.error, 0.0))),
         rounding=relative_rounding(primal, dual),
-        least_primal=_objective(problem, w, tops._replace(value=tops.seen)).value,
+        least_primal=primal.value,
         beaten=tops.beaten,
     )
     caveat = lost or _caveat(problem, tops.beaten)
@@ -132,7 +131,6 @@ class _Tops(NamedTuple):
 
     value: Floats
     error: Floats
-    seen: Floats  # the highest among outputs, without the model's bound
     beaten: tuple[int, ...]
 
 
@@ -152,14 +150,9 @@ def _tops(problem: StructuredProblem, w: Floats, rows: Ints, held: Bounded, seen
     np.maximum.at(noise, rows, held.error + errors[rows])
     np.maximum.at(errors, rows, held.error + bent[rows])
     noise += _BEATEN * (np.abs(stored) + np.abs(seen.value))
-    model, most, highest = problem.examples.model, seen.value, value
-    if model.bound is not None and not model.exact:
-        most = problem.examples.bounds(w)
-        stored = value
-        value = np.maximum(value, most)
-    claims = model.exact or model.bound is not None
-    beaten = np.flatnonzero(stored > most + noise) if claims else everything[:0]
-    return _Tops(value, errors, highest, tuple(beaten.tolist()))
+    exact = problem.examples.model.exact
+    beaten = np.flatnonzero(stored > seen.value + noise) if exact else everything[:0]
+    return _Tops(value, errors, tuple(beaten.tolist()))
 
 
 def _objective(problem: StructuredProblem, w: Floats, tops: _Tops) -> Bounded:
@@ -207,20 +200,12 @@ def _drift(w: Floats, implied: Floats) -> float:
 
 def _caveat(problem: StructuredProblem, beaten: tuple[int, ...]) -> str:
     """Return why the objective is not known, if it is not."""
-    model: Any = problem.examples.model
-    name = type(model).__name__
+    name = type(problem.examples.model).__name__
     if beaten:
-        wrong = (
-            f"{name}.decode does not find the highest score, although exact = True says so"
-            if model.exact
-            else f"{name}.bound is no bound"
-        )
         return (
-            f"{wrong}: an output of example {beaten[0]} is higher ({len(beaten)} examples in all)"
+            f"{name}.decode does not find the highest score, although exact = True says so: an "
+            f"output of example {beaten[0]} is higher ({len(beaten)} examples in all)"
         )
-    if model.exact or model.bound is not None:
+    if problem.examples.model.exact:
         return ""
-    return (
-        f"{name}.decode may miss the highest score; if it never does, set exact = True in the "
-        "class, else define bound(x, w, truth)"
-    )
+    return f"{name}.decode may miss the highest score; if it never does, set exact = True"

@@ -207,18 +207,8 @@ class Chain(ReadyModel):
 class ChainExamples(Examples):
     """Sequences below each other in arrays, so that one compiled call decodes many of them.
 
-    Parameters
-    ----------
-    model : ReadyModel
-        As ``prepare`` returns it.
-    X : array or CSR matrix
-        The rows of all sequences.
-    offsets : ndarray of shape (n_sequences + 1,)
-        The first row of each sequence, and the end of the last.
-    truth : ndarray of shape (n_rows,) or None
-        The number of the true state of each row.
-    cost : ndarray of shape (n_states, n_states)
-        cost[k, l] is the loss of state l where k is true.
+    Sequence i has the rows of X from offsets[i] to offsets[i + 1]; ``truth`` has the number of the
+    true state of each row, and cost[k, l] is the loss of state l where k is true.
     """
 
     def __init__(self, model: Any, X: Any, offsets: Ints, truth: Any, cost: Floats) -> None:

@@ -25,19 +25,13 @@ class Model(NamedParameters, BaseEstimator):
     Attributes
     ----------
     exact : bool
-        Whether ``decode`` really finds the highest score. Only then, or with ``bound``, can a
-        duality gap be proved; False unless a class says otherwise.
-    bound : callable or None
-        ``bound(x, w, truth)`` returns a number that ⟨w, ψ(x, y)⟩ + loss(truth, y) exceeds for no
-        output y. (Where a model has ``difference`` but no ``features``, scores are measured from
-        that of the truth: ⟨w, ψ(x, y)⟩ stands for −⟨w, difference(x, truth, y)⟩.) None: there is
-        no such bound.
+        Whether ``decode`` really finds the highest score. Only then can a duality gap be proved;
+        False unless a class says otherwise.
     has_scores : bool
         Whether its examples have ``scores(w)``: the numbers that are compared for a prediction.
     """
 
     exact: bool = False
-    bound: Any = None
     has_scores: bool = False
 
     # ---------------------------------------------------------------- for subclasses
@@ -210,19 +204,6 @@ class Examples:
     def losses(self, w: Floats) -> Floats:
         """Return the loss of the prediction of each example."""
         return self.decode(np.arange(len(self)), w, augmented=False).loss
-
-    def bounds(self, w: Floats) -> Floats:
-        """Return the model's upper bound on the highest H of each example."""
-        model, examples = self.model, list(zip(self.X, self.Y, strict=True))
-        found = np.array([float(model.bound(x, w, y)) for x, y in examples])
-        if type(model).features is not Model.features:
-            found -= [float(as_vector(model.features(x, y)) @ w) for x, y in examples]
-        if np.isnan(found).any():
-            raise ValueError(
-                f"Example {int(np.isnan(found).argmax())}: {type(self.model).__name__}.bound gives "
-                "NaN: a bound must be a number."
-            )
-        return found
 
     def difference_errors(self, rows: Ints) -> Floats:
         """Return how long the rounding error of a ψ-difference may be.

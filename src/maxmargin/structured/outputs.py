@@ -52,8 +52,7 @@ class StructuredOutputs:
         """Return what the decoder compares, of models that compare one number for each choice.
 
         ``Multiclass``: the scores of all classes, (n, K), and for two classes the score of the
-        second less that of the first, (n,). ``Ranking``: a list with the scores of the items of
-        each query. Other models do not have it.
+        second less that of the first, (n,). ``Chain`` does not have it.
         """
         check_is_fitted(self)
         return self.model_.examples(X).scores(self.coef_)
@@ -61,9 +60,8 @@ class StructuredOutputs:
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return 1 − Σ loss / Σ worst possible loss.
 
-        That is the accuracy for ``Multiclass`` (with a cost matrix: weighted), the part of
-        positions or labels that are right for ``Chain`` and ``Multilabel``, the mean AUC for
-        ``Ranking`` (items of equal score count half), and 1 − the mean loss for models without
+        That is the accuracy for ``Multiclass`` (with a cost matrix: weighted), the share of
+        positions that are right for ``Chain``, and 1 − the mean loss for models without
         ``worst_loss``.
         """
         check_is_fitted(self)

@@ -215,9 +215,8 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
     Parameters
     ----------
     model : mm.structured.Model
-        What inputs and outputs are, and how they are scored: ``Multiclass``, ``Multilabel``,
-        ``Chain`` or ``Ranking`` of ``mm.structured``, or a class of your own derived from
-        ``mm.structured.Model``.
+        What inputs and outputs are, and how they are scored: ``Multiclass`` or ``Chain`` of
+        ``mm.structured``, or a class of your own derived from ``mm.structured.Model``.
     averaged : bool, default=True
         Whether the model found is the mean of w after each visit, rather than the last w. The mean
         is updated lazily: an update costs one more pass over its entries, a right answer nothing.

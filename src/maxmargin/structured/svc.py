@@ -48,7 +48,7 @@ class StructuredForm:
 
 
 class StructuredSVC(StructuredOutputs, Machine):
-    """Support vector machine for outputs with structure: sequences, sets, rankings, your own.
+    """Support vector machine for outputs with structure: classes, sequences, or your own.
 
     Minimises ½‖w‖² + C Σ ξ with ξᵢ = max over outputs y of loss(yᵢ, y) − ⟨w, ψ(xᵢ, yᵢ) − ψ(xᵢ, y)⟩:
     the true output is to score higher than any other, by as much as that one would cost. The
@@ -57,9 +57,8 @@ class StructuredSVC(StructuredOutputs, Machine):
     Parameters
     ----------
     model : mm.structured.Model
-        What inputs and outputs are, and how they are scored: ``Multiclass``, ``Multilabel``,
-        ``Chain`` or ``Ranking`` of ``mm.structured``, or a class of your own derived from
-        ``mm.structured.Model``.
+        What inputs and outputs are, and how they are scored: ``Multiclass`` or ``Chain`` of
+        ``mm.structured``, or a class of your own derived from ``mm.structured.Model``.
     C : float, default=1.0
         Cost of slack, > 0. It is that of one example: with a mean over n examples in place of the
         sum, and λ/2‖w‖² in place of ½‖w‖², C is 1/(nλ).
@@ -90,8 +89,8 @@ class StructuredSVC(StructuredOutputs, Machine):
         ``model`` is left as it is.
     certificate_ : StructuredCertificate
         Bounds on the optimum: every example decoded anew, the dual's weights made anew from the
-        support outputs. If the model's decoder is not exact (``model.exact``), and has no
-        ``bound``, the gap is unknown, and says so.
+        support outputs. If the model's decoder is not exact (``model.exact``), the gap is
+        unknown, and says so.
     status_, stop_reason_, solver_, n_iter_ :
         Why the fit stopped (an enum and a sentence), what solved it, in how many passes.
     support_, support_outputs_, dual_coef_ : ndarray, list, ndarray
