@@ -291,7 +291,7 @@ class ChainExamples(Examples):
         each += np.abs(transitions).max() + self.cost.max()
         sizes = np.add.reduceat(each, self.offsets[:-1])[rows]
         sizes += np.abs(start).max() + np.abs(stop).max()
-        return (self.X.shape[1] + 3 * self.lengths[rows] + 6) * EPS * sizes
+        return np.asarray((self.X.shape[1] + 3 * self.lengths[rows] + 6) * EPS * sizes)
 
     def difference_errors(self, rows: Ints) -> Floats:
         """Return how long the rounding error of a ψ-difference may be."""
