@@ -12,7 +12,6 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify, certify_with_duals, unproved
-from maxmargin.certificates.multiclass import feasible_duals
 from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.blocked_kernel import BlockedKernelProblem
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
@@ -124,12 +123,8 @@ def plan(problem: Any, settings: Settings) -> Plan:
 
 @plan.register
 def _(problem: MulticlassProblem, settings: Settings) -> Plan:
-    sweeps: list[Any] = [SequentialDual(settings.seed)] * _ATTEMPTS
-    if isinstance(problem.features, LinearFeatures):
-        return Plan(sweeps, _MARGIN, polishing(problem.features.size))
-    sweeps[1:] = [replace(sweeps[0], precise=True)] * (_ATTEMPTS - 1)
-    polish = _POLISH if len(problem) <= _POLISHED_DUALS else 0
-    return Plan(sweeps, _SINGLE_MARGIN, polish, tied=True)
+    sweeps = [SequentialDual(settings.seed)] * _ATTEMPTS
+    return Plan(sweeps, _MARGIN, polishing(problem.features.size))
 
 
 @plan.register
@@ -785,8 +780,6 @@ def _better_tied(problem: Any, point: Point, before: _Proved | None) -> _Proved:
         point = replace(point, w=beta.values, beta=beta)
     else:
         beta = problem.settled(point.beta)
-        if isinstance(problem, MulticlassProblem):
-            beta, _ = feasible_duals(problem, beta)
         point = replace(point, w=problem.features.combine(problem.by_row(beta)), beta=beta)
         certificate, _ = certify_with_duals(problem, point)
     if before is not None and _rank(before[1]) < _rank(certificate):

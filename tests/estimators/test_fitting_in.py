@@ -250,7 +250,6 @@ VARIANTS = [
     mm.SVC(kernel=RBF(1.0) + 2 * Linear() ** 2),
     mm.SVC(kernel="laplacian"),
     mm.SVC(multi_class="ovr"),
-    mm.SVC(multi_class="crammer_singer"),
     mm.LinearSVC(multi_class="crammer_singer"),
     mm.LinearSVC("l1", "squared_hinge", trace=True),
     mm.Perceptron(trace=True),

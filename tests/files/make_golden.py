@@ -38,7 +38,6 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "svc-three-classes": (mm.SVC(probability=True, trace=True), X, THREE),
     "svc-linear-sparse": (mm.SVC(kernel="linear"), sp.csr_array(np.round(X)), THREE),
     "svc-kernel-tree": (mm.SVC(kernel=TREE), X.astype(np.float32), TWO),
-    "svc-jointly": (mm.SVC(multi_class="crammer_singer"), X, THREE),
     "nu-svc": (mm.NuSVC(nu=0.3), X, TWO),
     "svr": (mm.SVR(), X, TARGET),
     "nu-svr": (mm.NuSVR(kernel="poly"), X, TARGET),

@@ -110,7 +110,6 @@ VARIANTS: list[BaseEstimator] = [
     mm.SVC(kernel="linear", trace=True),
     mm.SVC(kernel="laplacian", probability=True, class_weight="balanced"),
     mm.SVC(multi_class="ovr", probability=True),
-    mm.SVC(multi_class="crammer_singer", warm_start=True),
     mm.SVC(fit_intercept=False, decision_function_shape="ovo"),
     mm.SVC(gamma=0.0),
     mm.SVC(max_iter=1),
@@ -176,7 +175,7 @@ ENDS: list[dict[str, Any]] = [
     *({"callback": (count, answer)} for count in (1, 3) for answer in (True, KeyboardInterrupt)),
     {"C": 1e12, "tol": 1e-12, "max_iter": 30},
 ]  # fmt: skip
-ENDING = [*ESTIMATORS, mm.SVC(kernel="sigmoid", C=1e3), mm.SVC(multi_class="crammer_singer"),
+ENDING = [*ESTIMATORS, mm.SVC(kernel="sigmoid", C=1e3),
           mm.LinearSVC("l1"), mm.LinearSVC(multi_class="crammer_singer"), mm.KernelPCA(),
           mm.HardMarginSVC(kernel="rbf")]  # fmt: skip
 
@@ -247,7 +246,7 @@ def test_a_precomputed_matrix_with_rows_without_weight(tmp_path: Path) -> None:
 def test_a_class_without_weight(tmp_path: Path) -> None:
     weight = np.where(THREE == "middle", 0.0, RNG.uniform(0.5, 2, len(X)))
     for model in (
-        mm.SVC(probability=True), mm.SVC(multi_class="ovr"), mm.SVC(multi_class="crammer_singer"),
+        mm.SVC(probability=True), mm.SVC(multi_class="ovr"),
         mm.SVC(kernel="linear"), mm.LinearSVC(), mm.LinearSVC(multi_class="crammer_singer"),
         mm.LinearSVC(multi_class="ovo", probability=True),
     ):  # fmt: skip

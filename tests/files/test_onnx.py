@@ -230,7 +230,6 @@ CLASSIFIERS = [
     mm.SVC(kernel="linear"),
     mm.SVC(kernel="poly", coef0=1.0, decision_function_shape="ovo"),
     mm.SVC(multi_class="ovr", probability=True),
-    mm.SVC(multi_class="crammer_singer"),
     mm.SVC(break_ties=True, class_weight="balanced"),
     mm.SVC(fit_intercept=False),
     mm.SVC(gamma=0.0),
@@ -301,18 +300,21 @@ def test_bayes_point_with_the_linear_kernel(classes: int) -> None:
     check_classifier(model.fit(X, y), rows(seed=1), size=1.0)
 
 
-@pytest.mark.parametrize("scheme", ["ovo", "ovr", "crammer_singer"])
-def test_classes_without_weight_never_win(scheme: str) -> None:
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(machine(multi_class=s) for machine in (mm.SVC, mm.LinearSVC) for s in ("ovo", "ovr")),
+        mm.LinearSVC(multi_class="crammer_singer"),
+    ],
+    ids=repr,
+)
+def test_classes_without_weight_never_win(model: Any) -> None:
     X = rows()
     y = labels(X, classes=4)
     weight = (y != 1).astype(float)
-    for model in (
-        mm.SVC(multi_class=scheme, probability=True),
-        mm.LinearSVC(multi_class=scheme, probability=True),
-    ):
-        model.fit(X, y, sample_weight=weight)
-        check_classifier(model, rows(seed=1))
-        assert 1 not in run(model, rows(seed=1))["label"]
+    model.set_params(probability=True).fit(X, y, sample_weight=weight)
+    check_classifier(model, rows(seed=1))
+    assert 1 not in run(model, rows(seed=1))["label"]
 
 
 def test_rows_on_the_boundary_and_ties() -> None:

@@ -343,8 +343,8 @@ def test_sparse_rows_give_the_same() -> None:
 @pytest.mark.parametrize("criterion", [xi_alpha_bound, span_estimate, leave_one_out])
 def test_crammer_singer_of_two_classes_is_binary_with_twice_the_cost(criterion: Any) -> None:
     X, y = noisy(0)
-    joint = mm.SVC(multi_class="crammer_singer", tol=1e-10).fit(X, y)
-    binary = mm.SVC(C=2.0, tol=1e-10).fit(X, y)
+    joint = mm.LinearSVC(multi_class="crammer_singer", tol=1e-10).fit(X, y)
+    binary = mm.LinearSVC(C=2.0, tol=1e-10).fit(X, y)
     assert criterion(joint, X, y).rows.tolist() == criterion(binary, X, y).rows.tolist()
 
 

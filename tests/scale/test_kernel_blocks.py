@@ -169,7 +169,6 @@ def test_sparse_rows_and_float32() -> None:
         ({"probability": True}, "probability=True"),
         ({"kernel": "precomputed"}, "kernel='precomputed'"),
         ({"kernel": "linear"}, "LinearSVC"),
-        ({"multi_class": "crammer_singer"}, "multi_class='crammer_singer'"),
         ({"warm_start": True}, "warm_start=True"),
     ],
 )

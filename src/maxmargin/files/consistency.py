@@ -187,8 +187,7 @@ def _kernel_machine(model: Any, sizes: Sizes) -> None:
         require("_given_products" in state, "it lacks '_given_products'")
     require(("_weights" in state) == ("_weights_of" in state), "its weights are of no duals")
     parts = len(model.certificate_.parts) or 1
-    same = _is_joint(model) or parts == len(state["_solved"])
-    require(same, "its certificate is of other problems")
+    require(parts == len(state["_solved"]), "its certificate is of other problems")
 
 
 # ------------------------------------------------------------------- calibration

@@ -58,7 +58,7 @@ _given_products?: float64[sv,planes]
 """
 _KERNEL_CLASSIFIER = f"""{_KERNEL_MACHINE}{_CLASSES}
 class_weight_: float64[classes] >=0
-_scheme: word ovo ovr crammer_singer
+_scheme: word ovo ovr
 calibration_?: Calibration
 """
 _KERNEL_REGRESSOR = f"""{_KERNEL_MACHINE}

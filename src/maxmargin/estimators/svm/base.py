@@ -23,8 +23,6 @@ from maxmargin.estimators.reductions import (
     Rest,
     best_classes,
     combined_scores,
-    joint_margin,
-    joint_slacks,
     lay_out,
     refuse_other_scheme,
 )
@@ -36,7 +34,7 @@ from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.losses import ON_EDGE, support_kinds
-from maxmargin.problems.problem import MulticlassProblem, Point, Status
+from maxmargin.problems.problem import Point, Status
 from maxmargin.rows.cluster import cluster_of, deal, run_tasks, share, threads_of
 from maxmargin.solve import Budget, Result, Settings, solve_all
 from maxmargin.validation.data import (
@@ -257,8 +255,6 @@ class KernelMachine(KernelExpansion):
             return None
         starts = []
         for k, (problem, own) in enumerate(zip(problems, self._gather(data, duals), strict=True)):
-            if isinstance(problem, MulticlassProblem):  # whose solver makes duals feasible
-                return [Point(None, last.intercept[np.unique(labels)], own)]
             # Rows that came, went or changed their weight leave duals that are not feasible.
             beta, _ = within_groups(problem.loss, own, problem.groups, problem.totals)
             w, b = last.plane(k, data) if self._is_linear(self.kernel_) else (None, 0.0)
@@ -415,11 +411,6 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
         refuse_other_scheme(self, self._scheme)
         return super().solution(X, y, sample_weight)
 
-    @property
-    def _is_joint(self) -> bool:
-        """Whether the classes were learnt together (two of them are a binary problem)."""
-        return self._scheme == "crammer_singer" and len(self.classes_) > 2
-
     def _places(self, data: Training) -> list[tuple[Any, Ints]]:
         """Return sides and rows of the duals of each subproblem."""
         found = []
@@ -435,29 +426,12 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
 
     def _lay_out(self, data: Training, values: list[Floats]) -> Floats:
         out = np.zeros((self._layout.sign.shape[1], len(data)))
-        if self._is_joint:
-            out[np.unique(data.y)] = values[0].T
-            return out
         for place, own in zip(self._places(data), values, strict=True):
             out[place] = own
         return out
 
     def _gather(self, data: Training, values: Floats) -> list[Floats]:
-        if self._is_joint:
-            return [values[np.unique(data.y)].T]
         return [values[place] for place in self._places(data)]
-
-    def _planes(self, data: Training, form: Formulation, places: Ints) -> list[SolvedPlane]:
-        if not self._is_joint:
-            return super()._planes(data, form, places)
-        duals = np.zeros((len(self.classes_), len(data)))
-        duals[:, places] = self._duals
-        w = np.zeros(duals.shape)
-        w[:, places] = self.dual_coef_
-        if self._is_linear(self.kernel_):
-            w = self.coef_
-        beta = self._gather(data, duals)[0]
-        return [SolvedPlane(w[self._solved].T, self.intercept_[self._solved], beta)]
 
     def _keep_planes(self, data: Training, planes: list[SolvedPlane]) -> None:
         self._scheme = self.multi_class
@@ -492,17 +466,12 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
 
     @property
     def _slacks(self) -> Floats:
-        """ξ by (side, support vector); by support vector if the classes were learnt jointly."""
-        if self._is_joint:
-            scores = (self._products() + self.intercept_)[:, self._solved]
-            return joint_slacks(scores, np.searchsorted(self._solved, self._support_labels()))
+        """ξ by (side, support vector)."""
         layout, labels = self._layout, self._support_labels()
         by_side = layout.gather((self._products() + self.intercept_).T, labels)
         return np.asarray(np.maximum(0.0, 1 - layout.sign[labels].T * by_side))
 
     def _iterations(self, counts: list[int]) -> Any:
-        if self._is_joint:
-            return np.array(counts)
         iterations = np.zeros(len(self.intercept_), dtype=np.int64)
         iterations[self._solved] = counts
         return iterations
@@ -522,14 +491,12 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     def slack_(self) -> Floats:
         """Slacks ξ of the support vectors, 0 for other rows, in each problem."""
         check_is_fitted(self)
-        return self._among_rows(self._slacks if self._is_joint else self._by_pair(self._slacks))
+        return self._among_rows(self._by_pair(self._slacks))
 
     @property
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is, in each problem."""
         check_is_fitted(self)
-        if self._is_joint:
-            return np.asarray(support_kinds(self._slacks))
         kinds = np.where(self.dual_coef_ == 0, "", support_kinds(self._slacks))
         return np.asarray(self._by_pair(kinds))
 
@@ -537,8 +504,6 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     def margin_(self) -> Any:
         """1/‖w‖ in feature space, in each problem."""
         check_is_fitted(self)
-        if self._is_joint:
-            return joint_margin(self._weight_products()[np.ix_(self._solved, self._solved)])
         return float(self._margins()[0]) if len(self.classes_) == 2 else self._margins()
 
     # ------------------------------------------------------------ prediction
@@ -559,7 +524,7 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
             the number of pairs that each class wins, plus less than a half for the sum of its
             scores, which breaks ties: of shape (n_samples, n_classes). With "ovo" the scores of the
             pairs (0, 1), (0, 2), … (1, 2), …, positive for the first class of a pair. With a plane
-            for each class (multi_class="ovr" or "crammer_singer"): its score.
+            for each class (multi_class="ovr"): its score.
         """
         scores = self.pairwise_scores(X)
         if len(self.classes_) == 2:

@@ -98,7 +98,6 @@ class FitsBlocks(HingeMultipliers, KernelClassifier):
         """Raise if a parameter asks for what needs all rows in memory."""
         ways_out = {
             "probability": (self.probability not in UNASKED, "drop it, and calibrate other rows"),
-            "multi_class": (self.multi_class == "crammer_singer", "choose 'ovo' or 'ovr'"),
             "warm_start": (self.warm_start, "drop it"),
         }
         for name, (asked, way_out) in ways_out.items():
