@@ -101,10 +101,6 @@ class Features(Protocol):
         """
         ...
 
-    def columns(self, w: Floats) -> Floats:
-        """Return w·φ(x) of each row for weights in columns."""
-        ...
-
 
 @dataclass(frozen=True)
 class LinearFeatures:
@@ -233,10 +229,6 @@ class KernelFeatures:
 
     def scores(self, w: Floats) -> Floats:
         """Return w·φ(x) of each row."""
-        return self.gram.dot(w, self.rows)
-
-    def columns(self, w: Floats) -> Floats:
-        """Return w·φ(x) of each row for coefficients in columns."""
         return self.gram.dot(w, self.rows)
 
     def combine(self, beta: Floats) -> Floats:
