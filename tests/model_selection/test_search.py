@@ -52,7 +52,7 @@ GROUPS = np.arange(N) % 5
 SPARSE = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
 FRAME = pd.DataFrame(X, columns=list("abcd"))
 SVC, SVR = mm.SVC(tol=1e-6), mm.SVR(tol=1e-6)
-EXTRA = {"max_relative_gap", "abandoned"}
+EXTRA = {"max_relative_gap"}
 
 
 def both(estimator: Any, grid: Any, X: Any = X, y: Any = Y, fit: Any = None, **settings: Any

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.model_selection.search import run
-from maxmargin.model_selection.search.contenders import Standings
 from maxmargin.model_selection.search.metrics import METRICS, find_metrics
+from maxmargin.model_selection.search.run import Standings
 
 GRID = {"C": np.logspace(-2, 3, 6), "gamma": [0.05, 0.3, 2.0]}
 SVC, SVR = mm.SVC(tol=1e-6), mm.SVR(tol=1e-6)
@@ -183,11 +183,10 @@ def test_what_is_out_keeps_a_wide_gap() -> None:
     "settings",
     [
         {"refine": "all"},
-        {"abandon": True},
         {"refit": lambda results: 0},
         {"scoring": ["accuracy", "roc_auc"], "refit": False},
     ],
-    ids=["all", "abandoned", "chosen", "no winner"],
+    ids=["all", "chosen", "no winner"],
 )
 def test_where_all_are_solved_to_tol(settings: dict[str, Any]) -> None:
     X, y = rows_of(0, "two")

@@ -171,8 +171,6 @@ def test_errors_of_fits_are_theirs(client: Any) -> None:
 
 
 def test_what_a_cluster_does_not_do_is_refused(client: Any) -> None:
-    with pytest.raises(ValueError, match="abandon=True"):
-        mm.SVCSearchCV(mm.SVC(), GRID, abandon=True, client=client).fit(X, Y)
     with pytest.raises(TypeError, match=r"distributed\.Client"):
         mm.SVCSearchCV(mm.SVC(), GRID, client=3).fit(X, Y)
     with pytest.raises(ValueError, match=r"client='tcp://192\.0\.2\.1:1' .* tls://"):

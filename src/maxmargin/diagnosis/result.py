@@ -31,6 +31,8 @@ class Rung:
         The numbers.
     witness : object
         What proves it, if anything does: Conflicts, Separation, GivingUp or Comparison.
+    late : bool
+        Whether it was skipped because the time ran out.
     """
 
     name: str
@@ -39,6 +41,17 @@ class Rung:
     rows_seen: int = 0
     evidence: dict[str, Any] = field(default_factory=dict)
     witness: Any = None
+    late: bool = False
+
+    @classmethod
+    def skipped(cls, name: str, why: str) -> "Rung":
+        """Return a rung that was not asked."""
+        return cls(name, f"not asked: {why}", ran=False)
+
+    @classmethod
+    def out_of_time(cls, name: str) -> "Rung":
+        """Return a rung that the time ran out for."""
+        return cls(name, "the time ran out: raise max_time.", ran=False, late=True)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.answer}"

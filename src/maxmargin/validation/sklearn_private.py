@@ -68,3 +68,8 @@ def insert_error_scores(results: list[dict[str, Any]], error_score: Any) -> None
     from sklearn.model_selection._validation import _insert_error_scores
 
     _insert_error_scores(results, error_score)
+
+
+def scorers_of(scorers: Any) -> Any:
+    """Return the scorers of a search as they are kept in ``scorer_``: several by their names."""
+    return getattr(scorers, "_scorers", scorers)
