@@ -253,16 +253,6 @@ def test_a_path_is_the_same_on_a_cluster(client: Any, machine: Any) -> None:
     assert ours == theirs
 
 
-def test_a_diagnosis_is_the_same_on_a_cluster(cluster: Cluster, client: Any) -> None:
-    rows, y = make_classification(260, 4, flip_y=0.02, random_state=3)
-    local = mm.diagnose(rows, y, max_time=600, thorough=True)
-    with mm.on_cluster(cluster.address):
-        found = mm.diagnose(rows, y, max_time=600, thorough=True)
-    assert str(found) == str(local)
-    assert [rung.answer for rung in found.rungs] == [rung.answer for rung in local.rungs]
-    assert [rung.ran for rung in found.rungs].count(True) >= 8
-
-
 # ------------------------------------------------------------------- from the shell
 
 
