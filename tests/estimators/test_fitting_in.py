@@ -171,7 +171,6 @@ def test_extreme_weights_are_refused(model: Any, weight: float) -> None:
         (lambda: ours.certify(X, Y, mm.SVC().fit(X, Y)), TypeError, r"certify\(model, X, y\)"),
         (lambda: ours.regularization_path(mm.SVC(), X, Y), TypeError, "X, y, estimator"),
         (lambda: ours.model_selection.leave_one_out(X, Y, mm.SVC()), TypeError, "comes first"),
-        (lambda: ours.model_selection.map_gap(X, Y, mm.SVC()), TypeError, "first, then X and y"),
     ],
 )
 def test_one_clear_error(call: Callable[[], Any], error: type[Exception], words: str) -> None:

@@ -13,13 +13,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import PolynomialFeatures
 
 import maxmargin as mm
 from maxmargin.estimators.feature_maps import base
 from maxmargin.kernels import RBF, ChiSquared, Cosine, FromFunction, Laplacian, Linear, Polynomial
-from maxmargin.model_selection import map_gap
 
 MAPS: list[Any] = [
     mm.Nystroem(),
@@ -564,90 +562,13 @@ def test_a_linear_machine_on_all_landmarks_is_the_kernel_machine(landmarks: str)
     assert_allclose(linear.certificate_.primal, exact.certificate_.primal, rtol=1e-5)
 
 
-MADE = [
-    mm.Nystroem(n_components=20),
-    mm.Nystroem("laplacian", n_components=20, landmarks="kmeans"),
-    mm.RandomFourier(n_components=60),
-    mm.PolynomialMap(2),
-]
-
-
-@pytest.mark.parametrize("phi", MADE, ids=str)
-@pytest.mark.parametrize("intercept", ["free", "none"])
-def test_the_gap_of_a_map_brackets_the_exact_optimum(phi: Any, intercept: str) -> None:
-    X = some_rows(400, 3) * [1, 2, 3] + 1
-    y = labels_of(X)
-    machine = mm.LinearSVC(C=2.0, intercept=intercept, class_weight="balanced")
-    route = make_pipeline(StandardScaler(), clone(phi), machine)
-    found = map_gap(route.fit(X, y), X, y, sample=200)
-    again = map_gap(make_pipeline(StandardScaler(), clone(phi), machine), X, y, sample=200)
-    assert (found.primal, found.map_primal) == (again.primal, again.map_primal)
-    slack = 1e-9 * found.primal
-    assert found.dual <= found.primal <= found.map_primal + 1e-4 * found.primal
-    assert found.map_dual <= found.primal + slack
-    assert found.dual <= found.map_primal + slack
-    assert found.least_excess <= found.excess
-    assert_allclose(found.excess, found.map_primal - found.dual, atol=slack)
-    assert found.bracket >= 0
-    assert found.dual_deficit >= 0
-    assert 0 <= found.agreement <= 1
-    assert "the exact optimum lies in" in str(found)
-    if isinstance(phi, mm.PolynomialMap):  # exact: nothing but the tolerance of two fits is left
-        assert found.relative_excess < 3e-4
-        assert found.agreement > 0.99
-
-
-def test_the_gap_closes_as_landmarks_grow() -> None:
-    X = some_rows(300, 3)
-    y = labels_of(X)
-    excesses = [
-        map_gap(
-            make_pipeline(mm.Nystroem(gamma=0.5, n_components=m), mm.LinearSVC()), X, y, sample=None
-        ).relative_excess
-        for m in (3, 30, 300)
-    ]
-    assert excesses[0] > excesses[1] > excesses[2]
-    assert excesses[2] < 1e-3
-
-
 def test_the_primal_of_a_nystroem_machine_bounds_the_exact_optimum_from_above() -> None:
     """The linear machine's own: w lies in the kernel's feature space, and is as long there."""
     X = some_rows(300, 3)
     y = labels_of(X)
     phi = mm.Nystroem(gamma=0.5, n_components=20).fit(X)
     linear = mm.LinearSVC(tol=1e-6).fit(phi.transform(X), y)
-    found = map_gap(make_pipeline(phi, linear), X, y, sample=None, tol=1e-6)
-    assert_allclose(linear.certificate_.primal, found.map_primal, rtol=1e-6)
     assert linear.certificate_.primal >= mm.SVC(gamma=0.5, tol=1e-6).fit(X, y).certificate_.dual
-
-
-def test_gaps_that_cannot_be_had() -> None:
-    X = some_rows(100, 2)
-    y = labels_of(X)
-    route = make_pipeline(mm.Nystroem(), mm.LinearSVC())
-    for pipeline, error, message in [
-        (mm.LinearSVC(), TypeError, "is not a Pipeline"),
-        (make_pipeline(StandardScaler(), mm.LinearSVC()), TypeError, "pipeline must end with"),
-        (make_pipeline(mm.Nystroem(), mm.SVC()), TypeError, "pipeline must end with"),
-        (make_pipeline(mm.Nystroem(), mm.LinearSVC(loss="squared_hinge")), ValueError, "loss="),
-        (
-            make_pipeline(mm.Nystroem(), mm.LinearSVC(intercept="penalized")),
-            ValueError,
-            "penalized",
-        ),
-        (make_pipeline(mm.Nystroem("linear"), mm.LinearSVC()), ValueError, "needs no map"),
-    ]:
-        with pytest.raises(error, match=message):
-            map_gap(pipeline, X, y)
-    with pytest.raises(ValueError, match="y has 3 classes"):
-        map_gap(route, X, np.arange(100) % 3)
-    with pytest.raises(ValueError, match="only one class"):
-        map_gap(route, X, np.zeros(100, int))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        map_gap(route, X, y[:50])
-    for sample in (0, 2.5, "all"):
-        with pytest.raises(ValueError, match="sample="):
-            map_gap(route, X, y, sample=sample)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["frame", "sparse"])

@@ -420,17 +420,6 @@ def test_a_map_and_a_linear_machine_by_blocks(rows: tuple[Any, Any]) -> None:
     np.testing.assert_array_equal(same.coef_, other[-1].coef_)
 
 
-def test_map_gap_of_a_source_is_that_of_its_rows(rows: tuple[Any, Any]) -> None:
-    X, y = rows
-    route = make_pipeline(mm.Nystroem(gamma=0.5, n_components=50), mm.LinearSVC()).fit(X, y)
-    source = mm.data.open(X, y, memory=12_000_000, rows=1234)
-    one = mm.model_selection.map_gap(route, X, y, sample=300)
-    other = mm.model_selection.map_gap(route, source, sample=300)
-    assert one == other
-    unfitted = mm.model_selection.map_gap(clone(route), source, sample=300)
-    assert unfitted.map_primal == pytest.approx(one.map_primal, rel=1e-9)
-
-
 def test_what_maps_cannot_learn_from_a_source_is_refused(rows: tuple[Any, Any]) -> None:
     source = mm.data.open(*rows)
     with pytest.raises(ValueError, match="CircleMap learns from rows in memory alone"):
