@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +12,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.structured.model import Examples, Model, as_list
 from maxmargin.structured.multiclass import Multiclass
 from maxmargin.validation.data import regression_weights
+from maxmargin.validation.sklearn_private import take_rows
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class StructuredOutputs:
         weight = regression_weights(sample_weight, len(examples))
         kept = np.flatnonzero(weight > 0)
         if len(kept) < len(weight):
-            X, y = _chosen(X, kept), _chosen(y, kept)
+            X, y = take_rows(X, kept), take_rows(y, kept)
             model = self.model.prepare(X, y) if reset else model
             examples = model.examples(X, y)
         return StructuredTraining(model, examples, weight[kept], kept, len(weight))
@@ -106,19 +106,3 @@ class StructuredOutputs:
             self.__dict__.pop(name, None)
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
-
-
-def _chosen(sequence: Any, kept: Ints) -> Any:
-    """Return some elements of a sequence of any kind."""
-    if hasattr(sequence, "iloc"):
-        return sequence.iloc[kept]
-    if sp.issparse(sequence):
-        return sequence.tocsr()[kept]
-    if hasattr(sequence, "column_names"):  # of pyarrow
-        return sequence.take(kept)
-    if hasattr(sequence, "columns"):  # of polars
-        return sequence[kept]
-    if hasattr(sequence, "__array__"):
-        return np.asarray(sequence)[kept]
-    elements = as_list(sequence, "X")
-    return [elements[i] for i in kept]
