@@ -54,7 +54,6 @@ if TYPE_CHECKING:
         VotedPerceptron,
     )
     from maxmargin.estimators.linear.l1_min_c import l1_min_c
-    from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
     from maxmargin.files import load, save
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
@@ -83,7 +82,6 @@ _FOUND_IN = {
         "VotedPerceptron",
     ),
     "estimators.linear.l1_min_c": ("l1_min_c",),
-    "estimators.trusted_types": ("SKOPS_TRUSTED_TYPES",),
     "files": ("load", "save"),
     "futures": ("on_cluster",),
     "inspection.certify_model": ("certify",),
@@ -112,7 +110,6 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "SKOPS_TRUSTED_TYPES",
     "SVC",
     "SVR",
     "AveragedPerceptron",

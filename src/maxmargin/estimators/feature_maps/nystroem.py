@@ -162,7 +162,8 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
         check_number(self, "n_components", at_least=1, integer=True)
         check_choice(self, "landmarks", ("uniform", "leverage", "kmeans"))
         check_number(self, "n_landmarks", at_least=1, integer=True, optional=True)
@@ -185,11 +186,11 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         if reset:
-            self._check_parameters()
+            self.check_parameters()
         return super()._check_input(X, reset=reset)
 
     def _check_source(self, source: Any) -> Any:
-        self._check_parameters()
+        self.check_parameters()
         if self._named_kernel().takes_gram:
             raise ValueError(
                 f"kernel={self.kernel!r} needs the matrix of all rows, but a source has rows: "

@@ -202,7 +202,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
         if is_source(X):
             return self._fit_source(as_source(X, y, sample_weight))
@@ -266,7 +266,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         self._refuse_in_streams()
         first = not hasattr(self, "status_")
         X = self._check_training_input(X, reset=first)
@@ -350,7 +350,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         tags.input_tags.sparse = True
         return tags
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
         check_scale(self, "eta")
         check_number(self, "margin", at_least=0)
         check_choice(self, "stop", STOPS)
@@ -608,8 +609,9 @@ class LinearPerceptron(MistakeDriven):
         self.trace = trace
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
+        super().check_parameters()
         if isinstance(self.init, str):
             check_choice(self, "init", ("zeros", "random"))
 

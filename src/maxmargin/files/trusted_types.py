@@ -1,4 +1,4 @@
-"""What a model file may hold: ``skops.io.load(path, trusted=mm.SKOPS_TRUSTED_TYPES)``.
+"""What a model file may hold: ``skops.io.load(path, trusted=mm.files.SKOPS_TRUSTED_TYPES)``.
 
 None of these runs code of the file. Functions of yours, as kernels or callbacks, are not listed.
 The native file (``maxmargin.files.native``) finds classes in the same list, by ``MODULES``.
@@ -13,11 +13,8 @@ _OURS = {
     "estimators": [
         "bayes.bayes_point.BayesPointClassifier",
         "bayes.bayes_point.Posterior",
-        "feature_maps.circle.CircleMap",
-        "feature_maps.fourier.RandomFourier",
         "feature_maps.nystroem.Landmarks",
         "feature_maps.nystroem.Nystroem",
-        "feature_maps.polynomial.PolynomialMap",
         "hard_margin.hard_margin.HardMarginSVC",
         "kernel_pca.kernel_pca.KernelPCA",
         "kernel_pca.kernel_pca.KernelPCAStatus",
@@ -73,12 +70,7 @@ _OURS = {
     "loops": ["records.Updates"],
     "model_selection": ["search.search_cv.SVCSearchCV"],
     "problems": ["problem.Intercept", "problem.Status"],
-    "structured": [
-        "chain.Chain",
-        "multiclass.Multiclass",
-        "multilabel.Multilabel",
-        "ranking.Ranking",
-    ],
+    "structured": ["chain.Chain", "multiclass.Multiclass"],
     "solvers": [
         "perceptron.Counts",
         "perceptron.LinearState",
