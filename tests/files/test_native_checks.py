@@ -101,6 +101,19 @@ def test_nothing_that_its_class_needs_can_be_left_out(name: str, tmp_path: Path)
         load(sealed(opened))
 
 
+@pytest.mark.parametrize("how", ["missing", "beyond"])
+def test_columns_of_a_given_matrix_are_there(how: str, tmp_path: Path) -> None:
+    X, y = mm.datasets.separable(30, margin=0.2, random_state=0)
+    mm.save(mm.KernelPerceptron(kernel="precomputed").fit(X @ X.T, y), tmp_path / "given.mmg")
+    opened = Opened(tmp_path / "given.mmg")
+    if how == "missing":
+        del opened.tensors[opened.state.pop("support_")["array"]]
+    else:
+        opened.array("support_")[-1] = 30
+    with pytest.raises(mm.ModelFileError, match="support_"):
+        load(opened.close())
+
+
 def test_the_digest_is_what_the_document_says(tmp_path: Path) -> None:
     path = GOLDEN / "svc.mmg"
     with safe_open(path, framework="np") as file:

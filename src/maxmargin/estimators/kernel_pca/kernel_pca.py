@@ -667,6 +667,12 @@ class KernelPCA(
         self._projection.flip(signs)
         self.eigenvectors_ = np.sqrt(data.weight)[:, np.newaxis] * V * signs
 
+    @property
+    def projection_(self) -> KernelProjection | FeatureProjection:
+        """The components as sums over rows, or over features where the kernel has few."""
+        check_is_fitted(self)
+        return self._projection
+
     def _project(self, X: Any) -> Floats:
         return np.asarray(self._projection.project(X, count_threads(self.n_jobs)))
 

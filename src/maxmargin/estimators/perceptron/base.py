@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
 from maxmargin.estimators.linear.blocked import Opened, as_source, by_parts, is_source
-from maxmargin.estimators.reductions import ScoresOnly, best_classes
+from maxmargin.estimators.reductions import ClassPlanes, ScoresOnly, best_classes
 from maxmargin.geometry.bounds import leads, update_bound
 from maxmargin.geometry.criterion import criterion_of_margins
 from maxmargin.geometry.inputs import row_products
@@ -341,6 +341,14 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
         return best_classes(self.decision_function(X), self.classes_)
+
+    def class_planes(self) -> ClassPlanes:
+        """Return which classes have planes: one plane for two, else those that have rows."""
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            return ClassPlanes("ovr", [(1, 0)], np.arange(1))
+        seen = np.flatnonzero(self._seen)
+        return ClassPlanes("ovr", [(k, -1) for k in seen.tolist()], seen)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
