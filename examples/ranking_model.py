@@ -27,15 +27,18 @@ class Ranking(mm.structured.Model):
         return ((lead < 0) + 0.5 * (lead == 0)) / max(1, lead.size)
 
     def difference(self, x: Any, y: Any, other: Any) -> Any:
+        """Return Σ over swapped pairs of (relevant item − other item), by share."""
         if other is y:
             return np.zeros(x.shape[1])
         swapped = self.swapped(y, other)
         return swapped.sum(axis=1) @ x[y] - swapped.sum(axis=0) @ x[~y]
 
     def loss(self, y: Any, other: Any) -> float:
+        """Return the share of swapped pairs: 1 − AUC."""
         return 0.0 if other is y else float(self.swapped(y, other).sum())
 
     def decode(self, x: Any, w: Any, truth: Any = None) -> Any:
+        """Return the best order, or with a truth the one that violates its margin most."""
         scores = x @ w
         # A swap pays where a relevant item leads by less than 1: s − ½ < s′ + ½.
         return scores if truth is None else scores + np.where(truth, -0.5, 0.5)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         SVR,
         AveragedPerceptron,
         BayesPointClassifier,
-        CircleMap,
         HardMarginSVC,
         KernelPCA,
         KernelPerceptron,
@@ -46,13 +45,10 @@ if TYPE_CHECKING:
         OneClassSVM,
         PartitionedSVC,
         Perceptron,
-        PolynomialMap,
         QuantileSVR,
-        RandomFourier,
         VotedPerceptron,
     )
     from maxmargin.estimators.linear.l1_min_c import l1_min_c
-    from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
     from maxmargin.files import load, save
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
@@ -75,13 +71,12 @@ _FOUND_IN = {
     "diagnosis": ("Diagnosis", "diagnose"),
     "errors": ("DataFileError", "DistributedFitError", "ModelFileError", "NotSeparableError"),
     "estimators": (
-        *("SVC", "SVR", "AveragedPerceptron", "BayesPointClassifier", "CircleMap"),
-        *("HardMarginSVC", "KernelPCA", "KernelPerceptron", "LinearSVC", "LinearSVR", "NuSVC"),
-        *("NuSVR", "Nystroem", "OneClassSVM", "PartitionedSVC", "Perceptron", "PolynomialMap"),
-        *("QuantileSVR", "RandomFourier", "VotedPerceptron"),
+        *("Perceptron", "AveragedPerceptron", "VotedPerceptron", "KernelPerceptron"),
+        *("HardMarginSVC", "LinearSVC", "LinearSVR", "SVC", "SVR", "NuSVC", "NuSVR"),
+        *("QuantileSVR", "OneClassSVM", "KernelPCA", "Nystroem", "BayesPointClassifier"),
+        "PartitionedSVC",
     ),
     "estimators.linear.l1_min_c": ("l1_min_c",),
-    "estimators.trusted_types": ("SKOPS_TRUSTED_TYPES",),
     "files": ("load", "save"),
     "futures": ("on_cluster",),
     "inspection.certify_model": ("certify",),
@@ -111,13 +106,11 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "SKOPS_TRUSTED_TYPES",
     "SVC",
     "SVR",
     "AveragedPerceptron",
     "BayesPointClassifier",
     "Certificate",
-    "CircleMap",
     "DataFileError",
     "Diagnosis",
     "DistributedFitError",
@@ -134,9 +127,7 @@ __all__ = [
     "OneClassSVM",
     "PartitionedSVC",
     "Perceptron",
-    "PolynomialMap",
     "QuantileSVR",
-    "RandomFourier",
     "SVCSearchCV",
     "Separation",
     "StructuredPerceptron",

@@ -226,11 +226,11 @@ def through_joblib(model: Any) -> Any:
 
 
 def through_skops(model: Any) -> Any:
-    return skops.io.loads(skops.io.dumps(model), trusted=mm.SKOPS_TRUSTED_TYPES)
+    return skops.io.loads(skops.io.dumps(model), trusted=mm.files.SKOPS_TRUSTED_TYPES)
 
 
 def test_every_trusted_type_exists_under_its_name() -> None:
-    for path in mm.SKOPS_TRUSTED_TYPES:
+    for path in mm.files.SKOPS_TRUSTED_TYPES:
         module, _, name = path.rpartition(".")
         trusted = getattr(importlib.import_module(module), name)
         if path.startswith("maxmargin"):

@@ -61,9 +61,6 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
         mm.StructuredPerceptron(mm.structured.Multiclass(), max_epochs=3, stop="epochs"), X, TWO),
     "kernel-pca": (mm.KernelPCA(2, kernel="rbf"), X, None),
     "nystroem": (mm.Nystroem(n_components=5), X, None),
-    "random-fourier": (mm.RandomFourier(n_components=6), X, None),
-    "polynomial-map": (mm.PolynomialMap(), X, None),
-    "circle-map": (mm.CircleMap(), X[:, :2], None),
     "pipeline": (make_pipeline(StandardScaler(), MinMaxScaler(), MaxAbsScaler(), mm.SVC()), X, TWO),
     "pipeline-of-texts": (make_pipeline(TfidfVectorizer(), mm.LinearSVC()), TEXTS, TWO),
     "pipeline-of-columns": (

@@ -31,7 +31,7 @@ n_iter_: int >=0
 stop_reason_: word
 """
 _SOLVED = """
-certificate_: Certificate | MulticlassCertificate
+certificate_: Certificate
 solver_: word
 trace_?: list of any
 """
@@ -434,39 +434,6 @@ OURS: dict[str, str] = {
         relative_error_: number
         error_bound_: number inf
         spectral_estimate_: number inf
-        """,
-    "RandomFourier": f"""{FIRST}
-        kernel: any
-        gamma: number >0 | word scale auto
-        n_components: int >0
-        orthogonal: flag
-        random_state: any
-        kernel_: kernel
-        center_: float64[n_features] | None
-        frequencies_: float64[n_features,frequencies]
-        phase_: number
-        n_components_: int >0 =components
-        error_max_: number >=0
-        error_rms_: number >=0
-        error_bound_: number >=0 inf
-        """,
-    "PolynomialMap": f"""{FIRST}
-        degree: int >0
-        gamma: number >0 | word scale auto
-        coef0: number >=0
-        max_columns: int >0
-        kernel_: kernel
-        powers_: int64[components,degree] >=-1 <n_features
-        weights_: float64[components]
-        n_components_: int >0 =components
-        """,
-    "CircleMap": f"""{FIRST}
-        lift: word
-        center: any
-        width: number >0 | None
-        center_: float64[n_features]
-        width_: number >0 nan
-        n_components_: int >0
         """,
     # ------------------------------------------------------------ kernels
     **dict.fromkeys(_KERNELS, ""),

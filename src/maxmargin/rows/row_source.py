@@ -321,7 +321,7 @@ class RowSource:
         Parameters
         ----------
         transformer : object with ``transform``
-            A fitted scikit-learn transformer: a scaler, ``Nystroem``, ``RandomFourier``. It must
+            A fitted scikit-learn transformer: a scaler, ``Nystroem``, ``RBFSampler``. It must
             treat each row by itself.
 
         Returns

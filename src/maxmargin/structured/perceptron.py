@@ -340,7 +340,7 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         last = self._state.weights if self.warm_start and hasattr(self, "status_") else None
         for name in ("status_", "trace_"):  # if anything fails from here on, it is unfitted
             self.__dict__.pop(name, None)
@@ -400,7 +400,8 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
         self._check_model()
         check_run(self, _STOPS)
         if self.margin > 0:

@@ -144,6 +144,7 @@ class Nystroem(
     1.0
     """
 
+    n_components_: int
     _kept_rows = "landmarks_"
     _instead: ClassVar = {
         "kernel_params": "Give a Kernel object, or a function with its parameters bound.",
@@ -200,7 +201,7 @@ class Nystroem(
             For pipelines.
         """
         self.__dict__.pop("n_components_", None)  # if anything fails from here on, it is unfitted
-        self._check_parameters()
+        self.check_parameters()
         if is_source(X):
             self._learn(self._check_source(as_source(X, None)))
         else:
@@ -278,7 +279,8 @@ class Nystroem(
 
     # ------------------------------------------------------------ checks
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
         check_number(self, "n_components", at_least=1, integer=True)
         check_choice(self, "landmarks", ("uniform", "leverage", "kmeans"))
         check_number(self, "n_landmarks", at_least=1, integer=True, optional=True)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
 from maxmargin.estimators.linear.blocked import Opened, as_source, by_parts, is_source
-from maxmargin.estimators.reductions import ScoresOnly, best_classes
+from maxmargin.estimators.reductions import ClassPlanes, ScoresOnly, best_classes
 from maxmargin.geometry.bounds import leads, update_bound
 from maxmargin.geometry.criterion import criterion_of_margins
 from maxmargin.geometry.inputs import row_products
@@ -262,7 +262,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
         if is_source(X):
             return self._fit_source(as_source(X, y, sample_weight))
@@ -326,7 +326,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         self._refuse_in_streams()
         first = not hasattr(self, "status_")
         X = self._check_training_input(X, reset=first)
@@ -402,6 +402,14 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
         return best_classes(self.decision_function(X), self.classes_)
 
+    def class_planes(self) -> ClassPlanes:
+        """Return which classes have planes: one plane for two, else those that have rows."""
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            return ClassPlanes("ovr", [(1, 0)], np.arange(1))
+        seen = np.flatnonzero(self._seen)
+        return ClassPlanes("ovr", [(k, -1) for k in seen.tolist()], seen)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
 
@@ -410,7 +418,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         tags.input_tags.sparse = True
         return tags
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
         check_scale(self, "eta")
         check_run(self, STOPS)
         check_choice(self, "keep", ("last", "best"))
@@ -637,8 +646,9 @@ class LinearPerceptron(MistakeDriven):
         self.trace = trace
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
+        super().check_parameters()
         if isinstance(self.init, str):
             check_choice(self, "init", ("zeros", "random"))
 

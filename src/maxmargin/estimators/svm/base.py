@@ -19,6 +19,7 @@ from maxmargin.estimators.linear.blocked import as_source, by_parts, is_source
 from maxmargin.estimators.machine import UNASKED, Formulated, Solved, solver_settings
 from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
+    ClassPlanes,
     Pairs,
     Rest,
     best_classes,
@@ -352,6 +353,12 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     def _layout(self) -> Pairs | Rest:
         """Which planes there are, and where duals of each class are."""
         return lay_out(len(self.classes_), self._scheme)
+
+    def class_planes(self) -> ClassPlanes:
+        """Return between which classes the planes are that were solved for."""
+        check_is_fitted(self)
+        pairs = [self._layout.pairs[k] for k in self._solved]
+        return ClassPlanes(self._scheme, pairs, self._solved, self._tie_order)
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""

@@ -39,7 +39,7 @@ def gather_source(machine: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Ope
         where = "are on a cluster" if source.options.client is not None else "do not fit into it"
         raise ValueError(
             f"{type(machine).__name__} needs all rows in memory, and these {where}: fit to some of "
-            "them, or map them with Nystroem or RandomFourier and fit a linear machine."
+            "them, or map them with Nystroem and fit a linear machine."
         )
     return opened, found
 

@@ -1,4 +1,4 @@
-"""What a model file may hold: ``skops.io.load(path, trusted=mm.SKOPS_TRUSTED_TYPES)``.
+"""What a model file may hold: ``skops.io.load(path, trusted=mm.files.SKOPS_TRUSTED_TYPES)``.
 
 None of these runs code of the file. Functions of yours, as kernels or callbacks, are not listed.
 The native file (``maxmargin.files.native``) finds classes in the same list, by ``MODULES``.
@@ -12,11 +12,8 @@ _OURS = {
     "estimators": [
         "bayes.bayes_point.BayesPointClassifier",
         "bayes.bayes_point.Posterior",
-        "feature_maps.circle.CircleMap",
-        "feature_maps.fourier.RandomFourier",
         "feature_maps.nystroem.Landmarks",
         "feature_maps.nystroem.Nystroem",
-        "feature_maps.polynomial.PolynomialMap",
         "hard_margin.hard_margin.HardMarginSVC",
         "kernel_pca.kernel_pca.KernelPCA",
         "kernel_pca.kernel_pca.KernelPCAStatus",
