@@ -17,12 +17,13 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import maxmargin as mm
 from maxmargin._typing import Floats
+from maxmargin.budget import Budget
 from maxmargin.certificates import certify as certify_problem
 from maxmargin.kernels import RBF, Laplacian, Polynomial
 from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, MulticlassProblem, Point, Status
-from maxmargin.solve import Budget, Settings, solve
+from maxmargin.solve import Settings, solve
 from tests.estimators.test_crammer_singer import reference as optimum
 
 FOLDER = os.environ.get("MAXMARGIN_DATA", "")

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from maxmargin.certificates.blocked import certify_blocked
-from maxmargin.certificates.blocked_kernel import certify_blocked_kernel
 from maxmargin.certificates.certificate import Certificate, together, unproved
 from maxmargin.certificates.hard import certify_hard
 from maxmargin.certificates.multiclass import certify_multiclass
@@ -25,7 +24,6 @@ from maxmargin.certificates.quadratic import certify_many
 from maxmargin.certificates.sparse import certify_sparse
 from maxmargin.certificates.structured import certify_structured
 from maxmargin.problems.blocked import BlockedProblem
-from maxmargin.problems.blocked_kernel import BlockedKernelProblem
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import AnyProblem, MulticlassProblem, Point
 from maxmargin.problems.structured import StructuredProblem
@@ -34,7 +32,7 @@ __all__ = ["Certificate", "certify", "certify_many", "certify_with_duals", "toge
 
 
 def certify(
-    problem: AnyProblem | StructuredProblem | BlockedProblem | BlockedKernelProblem,
+    problem: AnyProblem | StructuredProblem | BlockedProblem,
     point: Point,
     *,
     keep_intercept: bool = False,
@@ -47,7 +45,7 @@ def certify(
 
 
 def certify_with_duals(
-    problem: AnyProblem | StructuredProblem | BlockedProblem | BlockedKernelProblem,
+    problem: AnyProblem | StructuredProblem | BlockedProblem,
     point: Point,
     *,
     keep_intercept: bool = False,
@@ -57,8 +55,6 @@ def certify_with_duals(
         return certify_structured(problem, point)
     if isinstance(problem, BlockedProblem):
         return certify_blocked(problem, point, keep_intercept=keep_intercept)
-    if isinstance(problem, BlockedKernelProblem):
-        return certify_blocked_kernel(problem, point, keep_intercept=keep_intercept)
     if isinstance(problem, MulticlassProblem):
         b = np.atleast_1d(point.b)
         return certify_multiclass(problem, point.w, b, point.beta, keep_intercept=keep_intercept)

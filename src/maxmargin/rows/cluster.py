@@ -12,7 +12,6 @@ import mmap
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,64 +24,18 @@ _POLL = 5.0  # seconds between two looks at whether there are workers at all
 _PATIENCE = 12  # such looks without any worker, after which nobody waits any longer
 _AGAIN = "Start the cluster again, connect a new Client to it, and repeat the call"
 
-_current: ContextVar[Any] = ContextVar("maxmargin_cluster", default=None)
-
-
-@contextmanager
-def on_cluster(client: Any) -> Iterator[Any]:
-    """Solve the problems of one-vs-one machines on a Dask cluster while the body runs.
-
-    ``SVC`` and ``NuSVC`` that are fitted to three or more classes solve their pairs of classes on
-    the workers; the model is the same to the last bit as without a cluster of equal machines.
-    ``SVCSearchCV``, ``regularization_path`` and ``diagnose`` use the cluster as if it were given as
-    their ``client``. Everything else works in this process, as ever.
-
-    Parameters
-    ----------
-    client : distributed.Client or str
-        The cluster, or the address of its scheduler.
-
-    Yields
-    ------
-    distributed.Client
-
-    Examples
-    --------
-    >>> import maxmargin as mm
-    >>> with mm.on_cluster("tcp://127.0.0.1:8786") as client:  # doctest: +SKIP
-    ...     model = mm.SVC().fit(X, y)
-    """
-    with _connected(client) as connected:
-        token = _current.set(connected)
-        try:
-            yield connected
-        finally:
-            _current.reset(token)
-
 
 @contextmanager
 def cluster_of(client: Any) -> Iterator[Any]:
-    """Yield the client that a ``client=`` stands for; None: that of ``on_cluster``, if any.
+    """Yield the client that a ``client=`` stands for; one made of an address is closed at the end.
 
-    While the body runs nothing else uses the cluster: what runs here runs on it as a whole.
+    None stays None: then work is done in this process.
     """
-    given = _current.get() if client is None else client
-    if given is None:
-        yield None
-        return
-    with _connected(given) as connected:
-        token = _current.set(None)
-        try:
-            yield connected
-        finally:
-            _current.reset(token)
-
-
-@contextmanager
-def _connected(client: Any) -> Iterator[Any]:
-    """Yield a client; one that is made of an address is closed at the end."""
     from maxmargin.rows.on_dask import connect
 
+    if client is None:
+        yield None
+        return
     try:
         connected = connect(client)
     except ValueError:
@@ -171,21 +124,6 @@ def threads_of(client: Any) -> int:
     """Return how many tasks the cluster runs at a time."""
     with _explained(client, "the number of workers"):
         return int(max(1, sum(client.nthreads().values())))
-
-
-def deal(sizes: Sequence[int], hands: int) -> list[list[int]]:
-    """Return the numbers of items of these sizes in at most so many hands, about equally large.
-
-    >>> deal([5, 1, 3, 1], 2)
-    [[0], [2, 1, 3]]
-    """
-    dealt: list[list[int]] = [[] for _ in range(min(hands, len(sizes)))]
-    totals = [0] * len(dealt)
-    for k in sorted(range(len(sizes)), key=lambda k: -sizes[k]):
-        least = totals.index(min(totals))
-        dealt[least].append(k)
-        totals[least] += sizes[k]
-    return dealt
 
 
 def scheduler_info(client: Any) -> Any:

@@ -18,7 +18,7 @@ from numpy.testing import assert_array_equal
 
 import maxmargin as mm
 from maxmargin.errors import DataFileError, DistributedFitError
-from tests.scale.conftest import ROOT, Cluster
+from tests.rows.conftest import ROOT, Cluster
 
 N, D = 24_000, 12  # four leaves, and too many numbers to be polished
 EVERY = 2  # iterations between two checkpoints
@@ -224,7 +224,7 @@ import numpy as np
 
 import maxmargin as mm
 from maxmargin.rows import on_disk
-from tests.scale.test_faults import machine, make_rows, opened
+from tests.rows.test_faults import machine, make_rows, opened
 
 folder, *moments = Path(sys.argv[1]), *map(int, sys.argv[2:])
 mm.LinearSVC(n_jobs=1).fit(np.eye(4), [0, 1, 0, 1])  # loads what is compiled

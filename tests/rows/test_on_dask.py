@@ -22,7 +22,7 @@ from maxmargin.rows.blocks import RowsInMemory, join
 from maxmargin.rows.on_dask import RowsOnDask, connect, load_parts, survey_on_dask
 from maxmargin.rows.row_source import Part
 from maxmargin.rows.survey import survey
-from tests.scale.conftest import ROOT, Cluster, KillAtFile
+from tests.rows.conftest import ROOT, Cluster, KillAtFile
 
 pytest.importorskip("distributed")
 

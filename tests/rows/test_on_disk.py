@@ -635,7 +635,7 @@ def test_damaged_and_foreign_sets_are_refused(tmp_path: Path) -> None:
 
 
 def only_this_thread() -> bool:
-    return not any(each.name == "maxmargin-read-ahead" for each in threading.enumerate())
+    return not any(each.name.startswith("maxmargin-read-ahead") for each in threading.enumerate())
 
 
 def test_an_error_while_reading_reaches_the_caller() -> None:
@@ -777,7 +777,7 @@ def dot(block: Block, w: Any) -> tuple[float, Any]:
 
 def run_in_child(code: str, expected: int = 0) -> str:
     """Run code after the names of this module, alone in a process with two threads."""
-    names = "import numpy as np\nfrom tests.data.test_on_disk import *\n"
+    names = "import numpy as np\nfrom tests.rows.test_on_disk import *\n"
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "MALLOC_ARENA_MAX": "2"}
     done = subprocess.run(
         [sys.executable, "-c", names + textwrap.dedent(code)],
