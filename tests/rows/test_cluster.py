@@ -22,7 +22,7 @@ import maxmargin as mm
 from maxmargin.cli import main
 from maxmargin.errors import DistributedFitError
 from maxmargin.rows import cluster as futures
-from tests.rows.conftest import ROOT, Cluster, KillAtFile
+from tests.rows.conftest import ROOT, Cluster, KillAtFile, client_that_forgives_nothing
 
 pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -152,7 +152,7 @@ def test_a_lost_scheduler_is_an_error_that_says_what_to_do(tmp_path: Path) -> No
         search = mm.SVCSearchCV(make_pipeline(step, mm.SVC()), {"svc__C": [1.0]}, client=client)
         with (
             KillAtFile(own, tmp_path / "kill"),
-            pytest.raises(DistributedFitError, match=r"was lost during .*repeat the call"),
+            pytest.raises(DistributedFitError, match=r"is lost .*Repeat the call"),
         ):
             search.fit(X, Y)
         assert not hasattr(search, "cv_results_")
@@ -259,44 +259,26 @@ def test_more_data_than_a_task_carries(client: Any, monkeypatch: pytest.MonkeyPa
         mm.SVCSearchCV(mm.SVC(), GRID, client=client).fit(X, Y)
 
 
-class Lonely:
-    """Stands for a client whose cluster has no workers, and for its futures."""
-
-    status, scheduler = "running", None
-
-    def submit(self, *given: Any, **more: Any) -> Any:
-        return self
-
-    def result(self, timeout: float) -> Any:
-        raise TimeoutError
-
-    def done(self) -> bool:
-        return False
-
-    def nthreads(self) -> dict[str, int]:
-        return {}
-
-    def cancel(self, left: Any) -> None:
-        self.cancelled = len(left)
+def test_nobody_waits_forever_for_workers(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = cluster.ready(1)
+    monkeypatch.setattr(futures, "_NO_WORKERS", 0.1)
+    cluster.kill_worker()
+    with pytest.raises(DistributedFitError, match=r"x, task 1 of 2: .*no worker for .*Repeat"):
+        list(futures.run_tasks(client, divmod, [(1, 1), (1, 1)], "x"))
 
 
-def test_nobody_waits_forever_for_workers() -> None:
-    client = Lonely()
-    with pytest.raises(DistributedFitError, match="no worker"):
-        list(futures.run_tasks(client, print, [(), ()], "x"))
-    assert client.cancelled == 2
+def die() -> None:
+    os._exit(1)
 
 
-def test_a_deadly_task_is_named() -> None:
-    from distributed import KilledWorker
-
-    class Deadly(Lonely):
-        def result(self, timeout: float) -> Any:
-            nobody: Any = None
-            raise KilledWorker("task", nobody, 3)
-
-    with pytest.raises(DistributedFitError, match="ran a search, task 1 of 1 died"):
-        list(futures.run_tasks(Deadly(), print, [()], "a search"))
+def test_a_deadly_task_is_named(client: Any) -> None:
+    with (
+        client_that_forgives_nothing(client),
+        pytest.raises(DistributedFitError, match=r"a search, task 1 of 1: 1 workers died .*memory"),
+    ):
+        list(futures.run_tasks(client, die, [()], "a search"))
 
 
 @pytest.mark.wide

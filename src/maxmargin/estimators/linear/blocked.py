@@ -73,19 +73,14 @@ class Opened:
             found = survey(source, targets=targets)
             blocks = RowsOnDisk(source, found, regression=targets, threads=threads)
             return cls(source, found, blocks)
-        from maxmargin.rows.on_dask import (
-            RowsOnDask,
-            connect,
-            load_parts,
-            shares_files,
-            survey_on_dask,
-        )
+        from maxmargin.rows.cluster import Cluster, connect
+        from maxmargin.rows.on_dask import RowsOnDask, load_parts, survey_on_dask
 
         client = connect(client)
         parts = load_parts(source, client)
         found = survey_on_dask(source, client, targets=targets, parts=parts)
         remote = RowsOnDask(source, found, client, regression=targets, parts=parts)
-        if source.options.checkpoint is None and shares_files(client):
+        if source.options.checkpoint is None and Cluster(client).shares_files():
             # Else all iterations before would be made again when a worker is lost.
             folder = tempfile.mkdtemp(prefix="maxmargin-")
             weakref.finalize(remote, shutil.rmtree, folder, ignore_errors=True)
