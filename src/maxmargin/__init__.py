@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from maxmargin.kernels import check_kernel
     from maxmargin.reports import report
     from maxmargin.reports.versions import show_versions
-    from maxmargin.rows.cluster import on_cluster
     from maxmargin.separability import Separation, separate
     from maxmargin.structured import StructuredPerceptron, StructuredSVC
     from maxmargin.studio.widget import Studio
@@ -78,7 +77,6 @@ _FOUND_IN = {
     ),
     "estimators.linear.l1_min_c": ("l1_min_c",),
     "files": ("load", "save"),
-    "futures": ("on_cluster",),
     "inspection.certify_model": ("certify",),
     "kernels": ("check_kernel",),
     "model_selection": ("SVCSearchCV", "regularization_path"),
@@ -145,7 +143,6 @@ __all__ = [
     "l1_min_c",
     "load",
     "model_selection",
-    "on_cluster",
     "plots",
     "regularization_path",
     "report",

@@ -18,14 +18,12 @@ from typing import Any
 import numpy as np
 
 from maxmargin.certificates.blocked import certify_blocked
-from maxmargin.certificates.blocked_kernel import certify_blocked_kernel
 from maxmargin.certificates.certificate import Certificate, together, unproved
 from maxmargin.certificates.hard import certify_hard
 from maxmargin.certificates.multiclass import certify_multiclass
 from maxmargin.certificates.quadratic import certify_many
 from maxmargin.certificates.sparse import certify_sparse
 from maxmargin.problems.blocked import BlockedProblem
-from maxmargin.problems.blocked_kernel import BlockedKernelProblem
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import MulticlassProblem, Point
 
@@ -67,4 +65,3 @@ def _(
 
 
 certify_with_duals.register(BlockedProblem, certify_blocked)
-certify_with_duals.register(BlockedKernelProblem, certify_blocked_kernel)

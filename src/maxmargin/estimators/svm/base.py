@@ -9,14 +9,20 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.formulations import Formulation, SolvedPlane, Training
 from maxmargin.estimators.kernel_input import count_threads
-from maxmargin.estimators.linear.blocked import as_source, by_parts, is_source
-from maxmargin.estimators.machine import UNASKED, Formulated, Solved, solver_settings
+from maxmargin.estimators.linear.blocked import (
+    as_source,
+    by_parts,
+    is_source,
+    nameless_rows,
+    read_into_memory,
+)
+from maxmargin.estimators.machine import UNASKED, Formulated, Solved
 from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
     ClassPlanes,
@@ -29,15 +35,13 @@ from maxmargin.estimators.reductions import (
 )
 from maxmargin.estimators.row_marks import mark_labelled, pair_up
 from maxmargin.estimators.svm.expansion import KernelExpansion, WeightedVectors
-from maxmargin.estimators.svm.gathered import gather_source, keep_names
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.losses import ON_EDGE, support_kinds
 from maxmargin.problems.problem import Point, Status
-from maxmargin.rows.cluster import cluster_of, deal, run_tasks, share, threads_of
-from maxmargin.solve import Budget, Result, Settings, solve_all
+from maxmargin.solve import Result
 from maxmargin.validation.data import (
     check_classification,
     check_targets,
@@ -82,22 +86,16 @@ class KernelMachine(KernelExpansion):
 
     # ------------------------------------------------------------ check and state
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        if is_source(X):
-            return self._fit_source(X, y, sample_weight)
-        return super()._fit(X, y, sample_weight)
-
-    def _fit_source(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Fit to the rows of a source, read into memory."""
-        self.check_parameters()
-        opened, found = gather_source(self, X, y, sample_weight)
-        self._fit(*found)
-        keep_names(self, opened)
-        return self
-
     def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
         """Check the data, resolve the kernel's parameters, and leave out rows without weight."""
-        X = self._check_input(X, reset=reset)
+        if is_source(X):
+            rows = read_into_memory(self, as_source(X, y, sample_weight))
+            with nameless_rows():
+                X = self._check_input(rows.X, reset=reset)
+            rows.opened.check(self, reset=reset)
+            y, sample_weight = rows.y, rows.weight
+        else:
+            X = self._check_input(X, reset=reset)
         targets, weight, factors = self._check_targets(y, X.shape[0], sample_weight, reset)
         present = np.flatnonzero(weight > 0)
         if reset:
@@ -319,26 +317,6 @@ def _same_rows(data: Training, kernel: Kernel, labels: Ints, last: Last) -> tupl
 # ------------------------------------------------------------------- classes
 
 
-class _PairsData(NamedTuple):
-    """What a fit is given, as tasks on a cluster get it."""
-
-    machine: Any
-    X: Any
-    y: Any
-    weight: Any
-
-
-def _solve_pairs(
-    given: _PairsData, starts: list[Point], chosen: list[int], settings: Settings
-) -> list[Result]:
-    """Solve some of the problems of a machine, on a worker."""
-    problems = clone(given.machine).formulate(given.X, given.y, given.weight).problems
-    everywhere = [Point()] * len(problems)
-    for k, start in zip(chosen, starts, strict=True):
-        everywhere[k] = start
-    return solve_all(problems, everywhere, settings, Budget(None), chosen)
-
-
 class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     """Base of SVC and NuSVC: pairs of classes, votes, and how duals are laid out."""
 
@@ -378,39 +356,6 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
         return labels, weight, factors[labels]
 
     # ------------------------------------------------------------ pairs
-
-    def _solve_stated(
-        self,
-        given: tuple[Any, Any, Any],
-        formulated: Formulated,
-        starts: list[Point],
-        budget: Budget,
-    ) -> list[Result]:
-        if len(formulated.problems) > 1:
-            with cluster_of(None) as client:
-                if client is not None:
-                    return self._solve_on(client, given, formulated, starts)
-        return super()._solve_stated(given, formulated, starts, budget)
-
-    def _solve_on(
-        self, client: Any, given: tuple[Any, Any, Any], formulated: Formulated, starts: list[Point]
-    ) -> list[Result]:
-        """Solve pairs of classes as tasks on a cluster, where the problems are stated again."""
-        settings = solver_settings(self)
-        if self.max_time is not None or settings.callback is not None or settings.verbose:
-            raise ValueError(
-                "max_time, callback and verbose follow a fit in one process, and "
-                f"mm.on_cluster(client) fits this {type(self).__name__} in several: drop them, or "
-                "fit it outside of mm.on_cluster."
-            )
-        sizes = [len(problem) for problem in formulated.problems]
-        dealt = deal(sizes, 2 * threads_of(client))
-        shared = share(client, _PairsData, clone(self), *given)
-        tasks = [(shared, [starts[k] for k in some], some, settings) for some in dealt]
-        found = run_tasks(client, _solve_pairs, tasks, "pairs of classes")
-        results = {k: result for some, own in zip(dealt, found, strict=True)
-                   for k, result in zip(some, own, strict=True)}  # fmt: skip
-        return [results[k] for k in range(len(sizes))]
 
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems that were solved, and the model as their solutions."""

@@ -5,13 +5,14 @@ from typing import Any, Self
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import CSVCForm
 from maxmargin.estimators.machine import Formulated
-from maxmargin.estimators.svm.blocked import FitsBlocks
+from maxmargin.estimators.reductions import HingeMultipliers
+from maxmargin.estimators.svm.base import KernelClassifier
 from maxmargin.problems.problem import Intercept
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.parameters import check_choice, check_cost, check_flag
 
 
-class SVC(FitsBlocks):
+class SVC(HingeMultipliers, KernelClassifier):
     """Support vector classifier with any kernel, and a proof of how good it is.
 
     Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y f(x)) and f(x) = w·φ(x) + b, for every pair of
@@ -203,8 +204,7 @@ class SVC(FitsBlocks):
         X : array-like or sparse matrix of shape (n_samples, n_features), or source
             Rows; float32 stays float32, sparse stays sparse. With kernel="precomputed" the square
             matrix of kernel values; with a function, whatever it takes. What ``mm.data.open``
-            returns, and collections of Dask, are read into memory if they fit, and else block by
-            block, or by the workers of a cluster: then the support vectors must fit.
+            returns, and collections of Dask, are read into memory, and must fit.
         y : array-like of shape (n_samples,)
             Labels of any kind; two or more classes. A source has its own.
         sample_weight : array-like of shape (n_samples,), optional

@@ -99,9 +99,8 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         ``n_jobs`` and ``memory`` are then those of a task ("auto": half of what the smallest worker
         has for each of its threads). The best candidate is fitted to all rows in this process.
         Rows travel with the tasks, up to 512 MB; of arrays from ``np.load(path, mmap_mode="r")``
-        only the path does. Other estimators are fitted as tasks too, one for each split. None: the
-        cluster of ``mm.on_cluster``, if any, else this process. A client is shared by clones of
-        the search; it is not pickled.
+        only the path does. Other estimators are fitted as tasks too, one for each split. None:
+        this process. A client is shared by clones of the search; it is not pickled.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
-from tests.scale.conftest import Cluster
+from tests.rows.conftest import Cluster
 
 N, D = 16_000, 12  # two leaves; few enough numbers for solutions to be polished
 LARGE = 66_000  # eight leaves

@@ -10,7 +10,6 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,9 @@ import maxmargin as mm
 from maxmargin import data
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
-from maxmargin.rows import on_disk
+from maxmargin.rows import checkpoint, on_disk
 from maxmargin.rows.blocks import Block, RowsInMemory, join
+from maxmargin.rows.on_dask import RowsOnDask
 from maxmargin.rows.on_disk import RowsOnDisk, VectorOnDisk
 from maxmargin.rows.row_source import BlockOptions, Part, RowSource
 from maxmargin.rows.survey import Survey, merge_surveys, survey, survey_part
@@ -35,7 +35,7 @@ SMALL = 2_100_000  # bytes: a block is one leaf, and vectors go to files
 
 
 class Cut(RowSource):
-    """Rows of arrays in parts with given edges; every load is a copy unless told otherwise."""
+    """Rows of arrays in parts with given edges, each read as a copy."""
 
     kind = "cut"
 
@@ -62,15 +62,6 @@ class Cut(RowSource):
         rows = slice(self.edges[part], self.edges[part + 1])
         weight = None if self.weight is None else self.weight[rows].copy()
         return Part(self.X[rows].copy(), self.y[rows], weight)
-
-    def load(self, part: int) -> Part:  # without the checks of sources: those of surveys are tested
-        return self.read(part)
-
-    def reload(self, part: int) -> Part:
-        return self.load(part)
-
-    def check(self, part: int, found: Part, *, finite: bool = True) -> Part:
-        return found
 
 
 def rows_of(kind: str, n: int = N) -> Any:
@@ -174,7 +165,7 @@ def test_a_survey_knows_what_numpy_knows_of_all_rows(kind: str, parts: int) -> N
     assert found.columns.largest_value == np.abs(dense[np.square(dense).sum(axis=1).argmax()]).max()
     assert found.first_row.tolist() == dense[0].tolist()
     assert len(pickle.dumps(found)) < 20_000
-    merged = merge_surveys(source, (survey_part(source, part) for part in range(parts)))
+    merged = merge_surveys(source, (survey_part(source, *each) for each in enumerate(source)))
     assert pickle.dumps(merged) == pickle.dumps(found)
 
 
@@ -193,7 +184,6 @@ def test_a_survey_of_targets_knows_their_range() -> None:
         np.where(np.arange(50) == 49, 7, -1),
         np.arange(50) == 49,
         np.where(np.arange(50) == 49, 2.0, 1.0),
-        np.array(["b"] * 49 + ["a"], dtype=object),
     ],
 )
 def test_a_class_of_the_last_part_alone_is_found(labels: Any) -> None:
@@ -226,43 +216,30 @@ def spoil_weight(value: float) -> Callable[[Cut], None]:
     return spoil
 
 
-def widen(source: Cut) -> None:
-    read = source.read
+def change(how: Callable[[Part], Part]) -> Callable[[Cut], None]:
+    def spoil(source: Cut) -> None:
+        read = source.read
+        source.read = lambda part: how(read(part)) if part == 3 else read(part)  # type: ignore
 
-    def wider(part: int) -> Part:
-        found = read(part)
-        return found._replace(X=np.hstack([found.X, found.X])) if part == 3 else found
-
-    source.load = wider  # type: ignore[method-assign]
-
-
-def relabel(source: Cut) -> None:
-    read = source.read
-
-    def other(part: int) -> Part:
-        found = read(part)
-        return found._replace(y=found.y.astype(str)) if part == 3 else found
-
-    source.load = other  # type: ignore[method-assign]
-
-
-def unlabel(source: Cut) -> None:
-    read = source.read
-    source.load = lambda part: read(part)._replace(y=None) if part == 3 else read(part)  # type: ignore
+    return spoil
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (spoil_x(np.nan), r"X contains NaN \(row 1 of this part, column 1\)"),
-        (spoil_x(np.inf), r"X contains infinity \(row 1 of this part, column 1\)"),
-        (spoil_y(np.nan), r"y contains NaN.*row 1"),
+        (spoil_x(np.nan), r"column 1 has nan in row 1"),
+        (spoil_x(np.inf), r"column 1 has inf in row 1"),
+        (spoil_y(np.nan), r"the label is nan in row 1"),
         (spoil_y(0.5), r"y \(row 1: 0.5\) holds fractions"),
-        (spoil_weight(np.nan), r"weight \(row 1: nan\) contains NaN"),
-        (spoil_weight(-1), r"weight \(row 1: -1\) contains negative"),
-        (widen, r"X has 4 columns, but 2 are expected"),
-        (relabel, r"labels are strings, but those of part 0 \(cut\) are numbers"),
-        (unlabel, r"it has no labels, but other parts have"),
+        (spoil_weight(np.nan), r"the weight in row 1 is nan"),
+        (spoil_weight(-1), r"the weight in row 1 is -1"),
+        (spoil_weight(1e200), r"weight contains 1e\+200 \(row 1\)"),
+        (change(lambda part: part._replace(X=part.X[:, :1])), r"1 columns, but others have 2"),
+        (
+            change(lambda part: part._replace(y=part.y.astype(str))),
+            r"labels are strings, but those of part 0 \(cut\) are numbers",
+        ),
+        (change(lambda part: part._replace(y=None)), r"it has no labels, but others have"),
     ],
 )
 def test_what_cannot_be_learnt_from_is_refused_and_the_part_is_named(
@@ -278,7 +255,7 @@ def test_what_cannot_be_learnt_from_is_refused_and_the_part_is_named(
 def test_sparse_nan_is_named_by_row_and_column() -> None:
     X = sp.csr_array(np.eye(20))
     X.data[13] = np.nan
-    with pytest.raises(ValueError, match=r"^part 1 \(cut\): .*row 3 of this part, column 13"):
+    with pytest.raises(ValueError, match=r"^part 1 \(cut\): column 13 has nan in row 3"):
         survey(Cut(X, np.arange(20) % 2, parts=2))
 
 
@@ -396,9 +373,7 @@ def test_what_is_slow_to_read_is_read_once(kind: str) -> None:
 @pytest.mark.parametrize("parts", [1, 3, 50])
 def test_rows_of_one_array_are_not_copied(parts: int) -> None:
     X = rows_of("float64")
-    source = Cut(X, labels_of(), parts=parts)
-    cuts = [slice(*edges) for edges in pairwise(source.edges)]
-    source.load = lambda part: Part(X[cuts[part]], source.y[cuts[part]], None)  # type: ignore
+    source = mm.data.open(X, labels_of(), rows=-(-N // parts))
 
     def same(block: Block, X: Any) -> list[bool]:
         rows = X[block.first : block.first + block.end - block.begin]
@@ -538,7 +513,8 @@ def test_vectors_are_restored_whatever_the_blocks(tmp_path: Path) -> None:
     rows.save(tmp_path / "saved", ("scores", "flags"), {"w": w, "step": 3})
     for memory in (SMALL, 4_000_000, None):
         later = opened("float64", 3, memory)
-        state = later.restore(tmp_path / "saved")
+        later.restore(tmp_path / "saved")
+        state: Any = later.saved_state(tmp_path / "saved")
         np.testing.assert_array_equal(state["w"], w)
         assert int(state["step"]) == 3
         for name in ("scores", "flags"):
@@ -551,12 +527,22 @@ def test_vectors_are_restored_whatever_the_blocks(tmp_path: Path) -> None:
     assert left is not None
     assert int(left["step"]) == 3
     assert later.saved_state(tmp_path / "none") is None
-    listed = json.loads((tmp_path / "saved" / "vectors.json").read_text())
-    for slot in (0, 1):  # files of blocks that there are no more are gone
-        here = list((tmp_path / "saved" / f"vectors-{slot}").glob("block-*"))
-        assert len(here) == (
-            len(listed["blocks"]) if slot == listed["slot"] else len(later.edges) - 1
-        )
+    # Of each set but the last all files are gone.
+    assert len(list((tmp_path / "saved").iterdir())) == len(rows.edges) - 1 + 2
+
+
+def test_a_fit_on_disk_and_one_on_a_cluster_go_on_from_each_other(
+    cluster: Any, tmp_path: Path
+) -> None:
+    source = mm.data.open(rows_of("float64"), labels_of(), rows=700, memory=SMALL)
+    disk = RowsOnDisk(source, survey(source))
+    remote = RowsOnDask(source, disk.survey, cluster.ready())
+    for one, other in ((disk, remote), (remote, disk)):
+        one.put("v", np.random.default_rng(1).normal(size=N))
+        one.save(tmp_path, ("v",), {"step": 7})
+        other.restore(tmp_path)
+        np.testing.assert_array_equal(other.vector("v").whole(), one.vector("v").whole())
+        assert int((other.saved_state(tmp_path) or {})["step"]) == 7
 
 
 def test_a_set_that_was_not_finished_leaves_the_one_before(
@@ -576,13 +562,14 @@ def test_a_set_that_was_not_finished_leaves_the_one_before(
                 raise KeyboardInterrupt
             write(path, writer)
 
-        monkeypatch.setattr(on_disk, "write_atomically", interrupted)
+        monkeypatch.setattr(checkpoint, "write_atomically", interrupted)
         rows.put("v", np.full(N, -1.0))
         with pytest.raises(KeyboardInterrupt):
             rows.save(tmp_path, ("v",), {"number": -1})
-        monkeypatch.setattr(on_disk, "write_atomically", write)
+        monkeypatch.setattr(checkpoint, "write_atomically", write)
         later = opened("float64", 7)
-        assert int(later.restore(tmp_path)["number"]) == number
+        later.restore(tmp_path)
+        assert int(later.saved_state(tmp_path)["number"]) == number  # type: ignore[index]
         assert (later.vector("v").whole() == number).all()
 
 
@@ -606,7 +593,8 @@ def test_a_killed_process_leaves_a_complete_set(tmp_path: Path) -> None:
         expected=-signal.SIGKILL,
     )
     later = opened("float64", 7)
-    assert int(later.restore(tmp_path)["number"]) == 1
+    later.restore(tmp_path)
+    assert int(later.saved_state(tmp_path)["number"]) == 1  # type: ignore[index]
     assert (later.vector("v").whole() == 1).all()
 
 
@@ -618,16 +606,16 @@ def test_damaged_and_foreign_sets_are_refused(tmp_path: Path) -> None:
     rows.save(tmp_path, ("v",))
     listed = tmp_path / "vectors.json"
     complete = listed.read_text()
-    listed.write_text(json.dumps({**json.loads(complete), "rows": 5}))
+    listed.write_text(json.dumps({**json.loads(complete), "firsts": [0, 5]}))
     with pytest.raises(DataFileError, match="saved for 5 rows, but there are 12000"):
         rows.restore(tmp_path)
     listed.write_text(complete[:40])
     with pytest.raises(DataFileError, match="damaged"):
         rows.restore(tmp_path)
     listed.write_text(complete)
-    file = tmp_path / "vectors-0" / "block-000003.npz"
+    (file,) = tmp_path.glob("vectors-*-4500.npz")
     file.write_bytes(file.read_bytes()[:300])
-    with pytest.raises(DataFileError, match=r"block-000003.npz: this file of a checkpoint"):
+    with pytest.raises(DataFileError, match=r"-4500.npz: this file of a checkpoint"):
         rows.restore(tmp_path)
 
 
@@ -635,13 +623,13 @@ def test_damaged_and_foreign_sets_are_refused(tmp_path: Path) -> None:
 
 
 def only_this_thread() -> bool:
-    return not any(each.name == "maxmargin-read-ahead" for each in threading.enumerate())
+    return not any(each.name.startswith("maxmargin-read-ahead") for each in threading.enumerate())
 
 
 def test_an_error_while_reading_reaches_the_caller() -> None:
     rows = opened("float64", 7)
     rows.map(extent, merge=join)
-    read = rows.source.load
+    read = rows.source.read
 
     def broken(part: int) -> Part:
         if part == 5:
@@ -649,13 +637,13 @@ def test_an_error_while_reading_reaches_the_caller() -> None:
         found: Part = read(part)
         return found
 
-    rows.source.load = broken
+    rows.source.read = broken
     with pytest.raises(DataFileError, match=r"^part 5 \(cut\): the file is gone"):
         rows.map(extent, merge=join)
     with pytest.raises(DataFileError, match=r"^part 5 \(cut\): the file is gone"):
         rows.fold(compose, np.zeros(D), writes=("seen",))
     assert only_this_thread()
-    rows.source.load = read
+    rows.source.read = read
     assert len(rows.map(extent, merge=join)) == 8
 
 
@@ -689,7 +677,7 @@ def test_an_error_in_a_step_ends_the_pass_and_its_thread(error: type[BaseExcepti
 
 def test_a_time_limit_ends_reading_too() -> None:
     rows = opened("float64", 7)
-    read, asked = rows.source.load, threading.Event()
+    read, asked = rows.source.read, threading.Event()
 
     def endless(part: int) -> Part:
         asked.set()
@@ -698,7 +686,7 @@ def test_a_time_limit_ends_reading_too() -> None:
         found: Part = read(part)
         return found
 
-    rows.source.load = endless
+    rows.source.read = endless
     with pytest.raises(clock.OutOfTimeError), clock.limited(0.3):
         rows.map(extent, merge=join)
     assert asked.is_set()
@@ -707,7 +695,7 @@ def test_a_time_limit_ends_reading_too() -> None:
 
 def test_ctrl_c_ends_a_pass_that_waits_for_rows() -> None:
     rows = opened("float64", 7)
-    read = rows.source.load
+    read = rows.source.read
 
     def interrupting(part: int) -> Part:
         if part == 3:
@@ -717,7 +705,7 @@ def test_ctrl_c_ends_a_pass_that_waits_for_rows() -> None:
         found: Part = read(part)
         return found
 
-    rows.source.load = interrupting
+    rows.source.read = interrupting
     with pytest.raises(KeyboardInterrupt):
         rows.map(extent, merge=join)
     assert only_this_thread()
@@ -765,9 +753,6 @@ class Generated(RowSource):
         labels = (self.normal[:, 0] + 0.5 * self.normal[:, part % 7 + 1] > 0).astype(np.int64)
         return Part(X, labels, None)
 
-    def load(self, part: int) -> Part:
-        return self.read(part)
-
 
 def dot(block: Block, w: Any) -> tuple[float, Any]:
     at = slice(block.begin, block.end)
@@ -777,7 +762,7 @@ def dot(block: Block, w: Any) -> tuple[float, Any]:
 
 def run_in_child(code: str, expected: int = 0) -> str:
     """Run code after the names of this module, alone in a process with two threads."""
-    names = "import numpy as np\nfrom tests.data.test_on_disk import *\n"
+    names = "import numpy as np\nfrom tests.rows.test_on_disk import *\n"
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "MALLOC_ARENA_MAX": "2"}
     done = subprocess.run(
         [sys.executable, "-c", names + textwrap.dedent(code)],

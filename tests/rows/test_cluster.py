@@ -1,4 +1,4 @@
-"""Searches, paths, diagnoses and pairs of classes on a cluster: the bits of one process."""
+"""Searches on a cluster: the bits of one process; and the tasks that they are made of."""
 
 import os
 import pickle
@@ -22,7 +22,7 @@ import maxmargin as mm
 from maxmargin.cli import main
 from maxmargin.errors import DistributedFitError
 from maxmargin.rows import cluster as futures
-from tests.scale.conftest import ROOT, Cluster, KillAtFile
+from tests.rows.conftest import ROOT, Cluster, KillAtFile, client_that_forgives_nothing
 
 pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -152,7 +152,7 @@ def test_a_lost_scheduler_is_an_error_that_says_what_to_do(tmp_path: Path) -> No
         search = mm.SVCSearchCV(make_pipeline(step, mm.SVC()), {"svc__C": [1.0]}, client=client)
         with (
             KillAtFile(own, tmp_path / "kill"),
-            pytest.raises(DistributedFitError, match=r"was lost during .*repeat the call"),
+            pytest.raises(DistributedFitError, match=r"is lost .*Repeat the call"),
         ):
             search.fit(X, Y)
         assert not hasattr(search, "cv_results_")
@@ -200,57 +200,6 @@ def test_clones_share_a_client_and_pickles_do_not(client: Any, tmp_path: Path) -
     mm.save(search, tmp_path / "best.mmg")
     assert mm.load(tmp_path / "best.mmg").predict(X).tolist() == search.predict(X).tolist()
     assert pickle.loads(pickle.dumps(search.set_params(client="tls://a:1"))).client == "tls://a:1"
-
-
-# ------------------------------------------------------------------- pairs, paths, diagnoses
-
-
-def assert_same_model(ours: Any, theirs: Any) -> None:
-    for name in ("dual_coef_", "intercept_", "support_", "n_iter_"):
-        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
-    assert ours.certificate_ == theirs.certificate_
-
-
-@pytest.mark.parametrize(
-    "machine",
-    [mm.SVC(C=10.0), mm.SVC(kernel="poly"), mm.NuSVC(nu=0.1), mm.SVC(multi_class="ovr")],
-    ids=str,
-)
-@pytest.mark.parametrize("rows", [150, 660])  # solved one by one, and side by side
-def test_pairs_are_the_same_on_a_cluster(client: Any, machine: Any, rows: int) -> None:
-    local = clone(machine).fit(X[:rows], Y[:rows])
-    with mm.on_cluster(client):
-        found = clone(machine).fit(X[:rows], Y[:rows])
-    assert_same_model(found, local)
-
-
-def test_pairs_start_warm_on_a_cluster(client: Any) -> None:
-    local, found = mm.SVC(warm_start=True).fit(X, Y), mm.SVC(warm_start=True).fit(X, Y)
-    local.set_params(C=2.0).fit(X, Y)
-    with mm.on_cluster(client):
-        found.set_params(C=2.0).fit(X, Y)
-    assert_same_model(found, local)
-
-
-def test_what_follows_a_fit_is_refused_on_a_cluster(client: Any) -> None:
-    with mm.on_cluster(client):
-        for given in ({"max_time": 9.0}, {"verbose": True}, {"callback": print}):
-            with pytest.raises(ValueError, match="outside of"):
-                mm.SVC(**given).fit(X, Y)
-        mm.SVC(max_time=60.0).fit(X, Y > 0)  # two classes are one problem, and solved here
-        with pytest.raises(ValueError, match="client=None"):
-            mm.regularization_path(X, Y, mm.SVC(max_time=60.0))
-
-
-@pytest.mark.parametrize("machine", [mm.SVC(gamma=0.1), mm.LinearSVC(), mm.SVR()], ids=str)
-def test_a_path_is_the_same_on_a_cluster(client: Any, machine: Any) -> None:
-    local = mm.regularization_path(X[:300], Y[:300], machine, Cs=[0.1, 1.0, 10.0])
-    found = mm.regularization_path(X[:300], Y[:300], machine, Cs=[0.1, 1.0, 10.0], client=client)
-    np.testing.assert_array_equal(found.alphas, local.alphas)
-    np.testing.assert_array_equal(found.intercepts, local.intercepts)
-    assert found.certificates == local.certificates
-    ours, theirs = (path.model(0.5).predict(X).tolist() for path in (found, local))
-    assert ours == theirs
 
 
 # ------------------------------------------------------------------- from the shell
@@ -308,50 +257,32 @@ def test_more_data_than_a_task_carries(client: Any, monkeypatch: pytest.MonkeyPa
         mm.SVCSearchCV(mm.SVC(), GRID, client=client).fit(X, Y)
 
 
-class Lonely:
-    """Stands for a client whose cluster has no workers, and for its futures."""
-
-    status, scheduler = "running", None
-
-    def submit(self, *given: Any, **more: Any) -> Any:
-        return self
-
-    def result(self, timeout: float) -> Any:
-        raise TimeoutError
-
-    def done(self) -> bool:
-        return False
-
-    def nthreads(self) -> dict[str, int]:
-        return {}
-
-    def cancel(self, left: Any) -> None:
-        self.cancelled = len(left)
+def test_nobody_waits_forever_for_workers(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = cluster.ready(1)
+    monkeypatch.setattr(futures, "_NO_WORKERS", 0.1)
+    cluster.kill_worker()
+    with pytest.raises(DistributedFitError, match=r"x, task 1 of 2: .*no worker for .*Repeat"):
+        list(futures.run_tasks(client, divmod, [(1, 1), (1, 1)], "x"))
 
 
-def test_nobody_waits_forever_for_workers() -> None:
-    client = Lonely()
-    with pytest.raises(DistributedFitError, match="no worker"):
-        list(futures.run_tasks(client, print, [(), ()], "x"))
-    assert client.cancelled == 2
+def die() -> None:
+    os._exit(1)
 
 
-def test_a_deadly_task_is_named() -> None:
-    from distributed import KilledWorker
-
-    class Deadly(Lonely):
-        def result(self, timeout: float) -> Any:
-            nobody: Any = None
-            raise KilledWorker("task", nobody, 3)
-
-    with pytest.raises(DistributedFitError, match="ran a search, task 1 of 1 died"):
-        list(futures.run_tasks(Deadly(), print, [()], "a search"))
+def test_a_deadly_task_is_named(client: Any) -> None:
+    with (
+        client_that_forgives_nothing(client),
+        pytest.raises(DistributedFitError, match=r"a search, task 1 of 1: 1 workers died .*memory"),
+    ):
+        list(futures.run_tasks(client, die, [()], "a search"))
 
 
 @pytest.mark.wide
 def test_nothing_of_dask_is_loaded_before_it_is_used() -> None:
     code = (
-        "import sys, maxmargin as mm; mm.SVCSearchCV, mm.on_cluster, mm.diagnose;"
+        "import sys, maxmargin as mm; mm.SVCSearchCV, mm.diagnose;"
         "sys.exit(any(name in sys.modules for name in ('dask', 'distributed')))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

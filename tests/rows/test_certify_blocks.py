@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC as OtherSVC
 import maxmargin as mm
 from maxmargin.cli import main
 from maxmargin.estimators.linear import base
-from tests.scale.conftest import Cluster
+from tests.rows.conftest import Cluster
 
 certify: Any = mm.certify  # which also knows perceptrons
 RNG = np.random.default_rng(1)

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,19 @@ class KillAtFile:
         """Stop watching."""
         self.over.set()
         self.thread.join()
+
+
+@contextmanager
+def client_that_forgives_nothing(client: Any) -> Iterator[None]:
+    """Let a task fail with the first worker that it kills."""
+    before = client.run_on_scheduler(allow_failures, 0)
+    yield
+    client.run_on_scheduler(allow_failures, before)
+
+
+def allow_failures(count: int, dask_scheduler: Any = None) -> int:
+    before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, count
+    return int(before)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

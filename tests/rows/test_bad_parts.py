@@ -17,7 +17,7 @@ import maxmargin as mm
 from maxmargin.errors import DataFileError
 from maxmargin.problems.problem import Status
 from maxmargin.rows.on_dask import load_parts
-from tests.scale.conftest import Cluster
+from tests.rows.conftest import Cluster
 
 PARTS, ROWS, D = 400, 60, 5
 BAD = 317

@@ -14,7 +14,7 @@ from maxmargin.problems.problem import Intercept, Point
 from maxmargin.rows.blocks import RowsInMemory
 from maxmargin.rows.on_dask import RowsOnDask
 from maxmargin.rows.survey import survey
-from tests.scale.conftest import Cluster
+from tests.rows.conftest import Cluster
 
 pytest.importorskip("distributed")
 

@@ -12,7 +12,7 @@ import pytest
 
 import maxmargin as mm
 from maxmargin.solvers.row_sums import Passes
-from tests.scale.conftest import ROOT
+from tests.rows.conftest import ROOT
 
 MB = 1 << 20
 
