@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         SVR,
         AveragedPerceptron,
         BayesPointClassifier,
-        CircleMap,
         HardMarginSVC,
         KernelPCA,
         KernelPerceptron,
@@ -46,22 +45,17 @@ if TYPE_CHECKING:
         OneClassSVM,
         PartitionedSVC,
         Perceptron,
-        PolynomialMap,
         QuantileSVR,
-        RandomFourier,
-        StructuredPerceptron,
-        StructuredSVC,
         VotedPerceptron,
     )
     from maxmargin.estimators.linear.l1_min_c import l1_min_c
-    from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
     from maxmargin.files import load, save
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
     from maxmargin.reports import report
     from maxmargin.reports.versions import show_versions
-    from maxmargin.rows.cluster import on_cluster
     from maxmargin.separability import Separation, separate
+    from maxmargin.structured import StructuredPerceptron, StructuredSVC
     from maxmargin.studio.widget import Studio
 
 __version__ = "0.1.0"
@@ -76,21 +70,19 @@ _FOUND_IN = {
     "diagnosis": ("Diagnosis", "diagnose"),
     "errors": ("DataFileError", "DistributedFitError", "ModelFileError", "NotSeparableError"),
     "estimators": (
-        *("SVC", "SVR", "AveragedPerceptron", "BayesPointClassifier", "CircleMap"),
-        *("HardMarginSVC", "KernelPCA", "KernelPerceptron", "LinearSVC", "LinearSVR", "NuSVC"),
-        *("NuSVR", "Nystroem", "OneClassSVM", "PartitionedSVC", "Perceptron", "PolynomialMap"),
-        *("QuantileSVR", "RandomFourier", "StructuredPerceptron", "StructuredSVC"),
-        "VotedPerceptron",
+        *("Perceptron", "AveragedPerceptron", "VotedPerceptron", "KernelPerceptron"),
+        *("HardMarginSVC", "LinearSVC", "LinearSVR", "SVC", "SVR", "NuSVC", "NuSVR"),
+        *("QuantileSVR", "OneClassSVM", "KernelPCA", "Nystroem", "BayesPointClassifier"),
+        "PartitionedSVC",
     ),
     "estimators.linear.l1_min_c": ("l1_min_c",),
-    "estimators.trusted_types": ("SKOPS_TRUSTED_TYPES",),
     "files": ("load", "save"),
-    "rows.cluster": ("on_cluster",),
     "inspection.certify_model": ("certify",),
     "kernels": ("check_kernel",),
     "model_selection": ("SVCSearchCV", "regularization_path"),
     "reports": ("report",),
     "separability": ("Separation", "separate"),
+    "structured": ("StructuredPerceptron", "StructuredSVC"),
     "studio.widget": ("Studio",),
     "reports.versions": ("show_versions",),
 }
@@ -112,13 +104,11 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "SKOPS_TRUSTED_TYPES",
     "SVC",
     "SVR",
     "AveragedPerceptron",
     "BayesPointClassifier",
     "Certificate",
-    "CircleMap",
     "DataFileError",
     "Diagnosis",
     "DistributedFitError",
@@ -135,9 +125,7 @@ __all__ = [
     "OneClassSVM",
     "PartitionedSVC",
     "Perceptron",
-    "PolynomialMap",
     "QuantileSVR",
-    "RandomFourier",
     "SVCSearchCV",
     "Separation",
     "StructuredPerceptron",
@@ -155,7 +143,6 @@ __all__ = [
     "l1_min_c",
     "load",
     "model_selection",
-    "on_cluster",
     "plots",
     "regularization_path",
     "report",

@@ -310,34 +310,13 @@ def test_axes_are_chosen_by_name(search: Any) -> None:
     assert [t.get_text() for t in curve.ax_.get_xticklabels()] == ["rbf", "laplacian"]
 
 
-def test_abandoned_cells_are_hatched_and_explained() -> None:
-    X, y = mm.datasets.moons(60, noise=0.4, random_state=0)
-    grid = {"C": [0.01, 1.0], "gamma": [1.0, 100.0]}
-    search = mm.SVCSearchCV(mm.SVC(), grid, cv=4, abandon=True).fit(X, y)
-    lost = search.cv_results_["abandoned"]
-    assert lost.any()
-    display = plots.SearchDisplay.from_estimator(search)
-    paths = display.abandoned_.get_paths()
-    assert len(paths) == lost.sum()
-    assert display.abandoned_.get_hatch()
-    for params in np.array(search.cv_results_["params"])[lost]:
-        place = [display.x_values.index(params["C"]), display.y_values.index(params["gamma"])]
-        assert any(path.contains_point(place) for path in paths)
-    assert any("given up" in words for words in legend_of(display.ax_))
-    curve = plots.SearchDisplay(
-        "C", [1, 2, 3], [0.5, np.nan, 0.7], (2,), abandoned=[False, True, False]
-    ).plot()
-    assert_array_equal(curve.abandoned_.get_offsets()[:, 0], [2])
-
-
-def test_cells_without_a_score_are_hatched_differently(blobs: Any) -> None:
+def test_cells_without_a_score_are_hatched(blobs: Any) -> None:
     X, y = blobs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitFailedWarning)
         warnings.simplefilter("ignore", UserWarning)
         search = GridSearchCV(mm.LinearSVC(), {"C": [-1, 1], "tol": [1e-3, 1e-4]}, cv=2).fit(X, y)
     display = plots.SearchDisplay.from_estimator(search)
-    assert display.abandoned_ is None
     assert "no score" in legend_of(display.ax_)
 
 

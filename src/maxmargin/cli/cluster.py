@@ -34,7 +34,7 @@ def connected(cluster: str | None, insecure: bool) -> Iterator[Any]:
             raise click.UsageError("--insecure is for --cluster ADDRESS.")
         yield None
         return
-    from maxmargin.rows.on_dask import connect
+    from maxmargin.rows.cluster import connect
 
     try:
         client = connect(cluster, insecure=insecure)

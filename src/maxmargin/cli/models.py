@@ -70,7 +70,7 @@ def model_options(models: Sequence[str] = (*MODELS, "auto")) -> Callable[[Any], 
         click.option("--penalty", metavar="NAME", help="Of linear-svc: l2, l1 or elasticnet. "
                      "Default: l2."),
         click.option("--multi-class", metavar="NAME", help="How more classes are reduced to two: "
-                     "ovo, ovr or crammer_singer."),
+                     "ovo, ovr, or crammer_singer (linear-svc)."),
         click.option("--probability", is_flag=True, default=None,
                      help="Calibrate probabilities, for predict --proba."),
         click.option("--tol", **number, help="Relative duality gap to reach. Default: the model's, "

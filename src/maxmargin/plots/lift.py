@@ -9,7 +9,7 @@ first lift it is a circle, as ‖x‖² − 2x·m + ‖m‖² − r² is linear 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import product
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,54 @@ from maxmargin.plots import style
 from maxmargin.plots.planar import check_planar, draw_contours, pad
 from maxmargin.plots.style import foreground, scatter
 
-LIFTS = {"circle": "square", "gaussian": "gaussian"}  # as CircleMap calls them
+LIFTS = ("circle", "gaussian")
 _GRID = 241  # points along each side of the grid on which f is computed for its contours
+
+
+class Circle(NamedTuple):
+    """A circle, and the class inside it: "positive" where f > 0, or "negative"."""
+
+    center: Floats
+    radius: float
+    inside: str
+
+
+class Lift(NamedTuple):
+    """A lift of points of the plane: (‖x − c‖², −2(x − c), 1), or (x, exp(−‖x − c‖²/2s²))."""
+
+    name: str
+    center: Floats
+    width: float
+
+    @classmethod
+    def of(cls, X: Floats, name: str, center: Any = None, width: float | None = None) -> Self:
+        """Return a lift; by default around the origin, or the mean of the points."""
+        if name not in LIFTS:
+            raise ValueError(f"lift={name!r} is not valid: choose one of {', '.join(LIFTS)}.")
+        if center is None:
+            center = np.zeros(2) if name == "circle" else X.mean(axis=0)
+        away = X - np.asarray(center, dtype=np.float64)
+        spread = float(np.sqrt(np.mean(away**2))) or 1.0
+        return cls(name, np.asarray(center, dtype=np.float64), width or spread)
+
+    def transform(self, X: Floats) -> Floats:
+        """Return lifted points."""
+        away = X - self.center
+        squares = (away**2).sum(axis=1)
+        if self.name == "gaussian":
+            return np.column_stack([X, np.exp(-squares / (2 * self.width**2))])
+        return np.column_stack([squares, -2 * away, np.ones(len(X))])
+
+    def circle(self, w: Floats, b: float) -> Circle | None:
+        """Return the circle on which w₀‖x − c‖² − 2w·(x − c) + w₁ + b is 0, if it is one."""
+        if self.name == "gaussian" or w[0] == 0:
+            return None
+        middle = w[1:-1] / w[0]
+        squared = float(middle @ middle - (w[-1] + b) / w[0])
+        if squared < 0:
+            return None
+        inside = "negative" if w[0] > 0 else "positive"
+        return Circle(middle + self.center, float(np.sqrt(squared)), inside)
 
 
 @dataclass(eq=False, repr=False)
@@ -114,20 +160,16 @@ class KernelLiftDisplay(style.Display):
         ax : array of two axes or None, default=None
             The first flat, the second of projection="3d"; None: a new figure.
         """
-        from maxmargin.estimators import CircleMap
-
-        if lift not in LIFTS:
-            raise ValueError(f"lift={lift!r} is not valid: choose one of {', '.join(LIFTS)}.")
         data = check_planar(X, y)
-        mapped = CircleMap(LIFTS[lift], center=center, width=width).fit(data.X)
+        lifted = Lift.of(data.X, lift, center, width)
         return cls(
             data.X,
             data.y,
             lift=lift,
-            center=mapped.center_,
-            width=mapped.width_,
+            center=lifted.center,
+            width=lifted.width,
             names=data.feature_names,
-            **fit_plane(mapped, data.X, data.y, C),
+            **fit_plane(lifted, data.X, data.y, C),
         ).plot(ax)
 
     def height(self, X: Any) -> Floats:
@@ -224,8 +266,8 @@ class KernelLiftDisplay(style.Display):
         axes[1].set_title(f"{right} in z = {height}")
 
 
-def fit_plane(mapped: Any, X: Floats, y: npt.NDArray[Any], C: float) -> dict[str, Any]:
-    """Return the plane w·(x₁, x₂, z) + b = 0 between points lifted by a CircleMap.
+def fit_plane(lift: Lift, X: Floats, y: npt.NDArray[Any], C: float) -> dict[str, Any]:
+    """Return the plane w·(x₁, x₂, z) + b = 0 between lifted points.
 
     It has the largest margin if one separates the points, and a soft margin otherwise. With it
     come the circle it means in the plane of x, if any, and whether it separates the points.
@@ -233,24 +275,18 @@ def fit_plane(mapped: Any, X: Floats, y: npt.NDArray[Any], C: float) -> dict[str
     from maxmargin.errors import NotSeparableError
     from maxmargin.estimators import HardMarginSVC, LinearSVC
 
-    Z, separates = mapped.transform(X), True
+    Z, separates = lift.transform(X), True
     try:
         model = HardMarginSVC().fit(Z, y)
     except NotSeparableError:
         model, separates = LinearSVC(C=C).fit(Z, y), False
     w, b = model.coef_[0].astype(np.float64), float(model.intercept_[0])
-    if mapped.lift == "gaussian":
+    if lift.name == "gaussian":
         return {"coef": w, "intercept": b, "separates": separates}
-    try:
-        circle = mapped.circle(model)
-    except ValueError:  # the plane is vertical, or does not meet the lifted plane of x
-        circle = None
-    # f = w₀‖x − c‖² − 2(w₁, w₂)·(x − c) + w₃ + b
-    middle = float(w[1:3] @ mapped.center_)
     return {
         "coef": np.append(-2 * w[1:3], w[0]),
-        "intercept": b + float(w[3]) + 2 * middle,
-        "circle": circle,
+        "intercept": b + float(w[3]) + 2 * float(w[1:3] @ lift.center),
+        "circle": lift.circle(w, b),
         "separates": separates,
     }
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.estimators import CircleMap
-from maxmargin.plots.lift import LIFTS, KernelLiftDisplay, cut_box, fit_plane
+from maxmargin.plots import lift as planar_lift
+from maxmargin.plots.lift import KernelLiftDisplay, cut_box, fit_plane
 from maxmargin.plots.planar import pad
 from maxmargin.studio.catalogue import SLIDERS
 from maxmargin.studio.messages import Lift
@@ -49,15 +49,15 @@ def _lift_points(request: Lift) -> dict[str, Any]:
     """Return what the points add to the reply."""
     scene, kind = request.scene, request.kind
     width = request.scale if kind == "gaussian" else None
-    mapped = CircleMap(LIFTS[kind], center=request.center, width=width).fit(scene.points)
+    chosen = planar_lift.Lift.of(scene.points, kind, request.center, width)
     message = _refuse(scene)
     plane: dict[str, Any] = {"coef": np.zeros(3), "intercept": 0.0}
     if not message:
         C = scene.choice.parameters.get("C", SLIDERS["C"].default)
         with recorded_warnings():
-            plane = fit_plane(mapped, scene.points, scene.labels, C)
+            plane = fit_plane(chosen, scene.points, scene.labels, C)
     lifted = KernelLiftDisplay(
-        scene.points, scene.labels, lift=kind, center=mapped.center_, width=mapped.width_, **plane
+        scene.points, scene.labels, lift=kind, center=chosen.center, width=chosen.width, **plane
     )
     points = lifted.lifted(scene.points)
     low, high = pad(points)
