@@ -1,7 +1,6 @@
 """Hostile but honest use of every display: odd axes, backgrounds, names, models and scales."""
 
 import io
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,9 +46,9 @@ def named(y: Any, names: Any) -> Any:
 @pytest.mark.parametrize("ax", ["ax", 3, np.array([]), plt], ids=repr)
 def test_what_is_no_axes_is_refused(ax: Any) -> None:
     with pytest.raises(TypeError, match="ax must be flat matplotlib axes"):
-        mm.plots.LossDisplay().plot(ax)
+        mm.plots.SearchDisplay("C", [1, 2], [0.5, 0.6], (1,)).plot(ax)
     with pytest.raises(ValueError, match="panels"):
-        mm.plots.PriorSamplesDisplay.from_kernels("rbf", [0.0, 1.0], ax=ax)
+        mm.plots.GramDisplay.from_kernel("rbf", [[0.0], [1.0]], ax=ax)
 
 
 @pytest.mark.parametrize("projection", ["3d", "polar"])
@@ -62,7 +61,7 @@ def test_axes_that_are_not_flat_are_refused(projection: str, rows: Any) -> None:
 def test_what_is_drawn_on_a_part_of_a_figure_is_saved(tmp_path: Any) -> None:
     left, right = plt.figure(layout="constrained", figsize=(8, 4)).subfigures(1, 2)
     left.subplots().set_title("mine")
-    display = mm.plots.LossDisplay().plot(right.subplots())
+    display = mm.plots.SearchDisplay("C", [1, 2], [0.5, 0.6], (1,)).plot(right.subplots())
     assert display.figure_ is right
     assert display.save(tmp_path / "part.png").stat().st_size > 0
 
@@ -81,8 +80,7 @@ def test_the_foreground_suits_what_shows_through_transparent_axes(
 
 
 def test_titles_of_equal_axes_are_inside_at_the_first_drawing(rows: Any) -> None:
-    for bands in (False, True):
-        assert_fits(mm.plots.SeparatorsDisplay.from_data(*rows, n_lines=4, bands=bands).figure_)
+    assert_fits(mm.plots.SeparabilityDisplay.from_data(*rows).figure_)
 
 
 # Names and labels.
@@ -99,8 +97,9 @@ def test_long_labels_leave_the_axes_their_place(names: Any, view: str, rows: Any
 
 @pytest.mark.parametrize("names", [LONG, WIDE], ids=["long", "wide"])
 def test_a_legend_under_panels_is_not_wider_than_they(names: Any, rows: Any) -> None:
-    display = mm.plots.KernelLiftDisplay.from_data(rows[0], named(rows[1], names))
-    figure = display.figure_
+    X = np.column_stack([rows[0], rows[0]])
+    model = mm.KernelPCA(3, kernel="rbf").fit(X)
+    figure = mm.plots.KernelPCADisplay.from_estimator(model, X, named(rows[1], names)).figure_
     figure.canvas.draw()
     (legend,) = figure.legends
     assert legend.get_window_extent().width <= figure.bbox.width
@@ -144,13 +143,8 @@ def test_a_held_feature_s_name_is_escaped_once() -> None:
 def test_missing_labels_are_refused(bad: Any, rows: Any) -> None:
     y = (np.asarray(rows[1]) == np.unique(rows[1])[1]).astype(object)
     y[3] = bad
-    for from_data in (
-        mm.plots.SeparabilityDisplay.from_data,
-        mm.plots.SeparatorsDisplay.from_data,
-        mm.plots.KernelLiftDisplay.from_data,
-    ):
-        with pytest.raises(ValueError, match="y contains NaN, infinity or None"):
-            from_data(rows[0], y)
+    with pytest.raises(ValueError, match="y contains NaN, infinity or None"):
+        mm.plots.SeparabilityDisplay.from_data(rows[0], y)
 
 
 def test_no_rows_at_all() -> None:
@@ -169,7 +163,7 @@ def test_no_rows_at_all() -> None:
         lambda X, y: mm.plots.SearchDisplay.from_estimator(mm.SVCSearchCV(mm.SVC(), {"C": [1]})),
         lambda X, y: mm.plots.MarginDisplay.from_estimator(mm.SVC(), X, y),
         lambda X, y: mm.plots.KernelPCADisplay.from_estimator(mm.KernelPCA(3), X, y),
-        lambda X, y: mm.plots.UpdateDisplay.from_estimator(mm.Perceptron(trace=True)),
+        lambda X, y: mm.plots.PerceptronPathDisplay.from_estimator(mm.Perceptron(trace=True), X, y),
     ],
 )
 def test_unfitted_models_say_so(draw: Any, rows: Any) -> None:
@@ -180,7 +174,7 @@ def test_unfitted_models_say_so(draw: Any, rows: Any) -> None:
 def test_no_perceptron_no_path(rows: Any) -> None:
     model = LinearRegression().fit(rows[0], np.arange(40.0))
     with pytest.raises(TypeError, match="LinearRegression is no classifier"):
-        mm.plots.UpdateDisplay.from_estimator(model)
+        mm.plots.PerceptronPathDisplay.from_estimator(model, *rows)
 
 
 def test_the_gram_matrix_of_a_pipeline_is_that_of_its_last_step(rows: Any) -> None:
@@ -226,7 +220,3 @@ def test_constant_columns_of_large_values(value: float) -> None:
     ):
         low, high = display.ax_.get_ylim()
         assert low < value < high
-    plane = {"coef": np.array([1.0, 0.0, 1.0]), "intercept": -1.0, "center": np.zeros(2)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        mm.plots.KernelLiftDisplay(X, y, **plane).plot()

@@ -83,55 +83,6 @@ def inside(polygon: Any, point: Any, slack: float = 1e-9) -> bool:
     return bool((cross(side, way) >= -slack).all())
 
 
-# ------------------------------------------------------------------- losses
-
-
-def test_a_display_saves_itself(tmp_path: Any) -> None:
-    assert plots.LossDisplay().save(tmp_path / "picture.svg").stat().st_size > 1000
-
-
-def test_surrogates_are_never_below_the_zero_one_loss() -> None:
-    display = plots.LossDisplay().plot()
-    curves = {name: line.get_ydata() for name, line in display.lines_.items()}
-    m = display.lines_["hinge"].get_xdata()
-    assert {0.0, 1.0} <= set(m)
-    assert_array_equal(curves["0/1"], m <= 0)
-    for name in ("hinge", "squared hinge", "logistic", "squared"):
-        assert (curves[name] >= curves["0/1"]).all()
-        assert_allclose(curves[name][m == 0], 1.0)
-    assert_allclose(curves["hinge"], np.maximum(0, 1 - m))
-    assert_allclose(curves["squared hinge"], curves["hinge"] ** 2)
-    assert_allclose(curves["perceptron"], np.maximum(0, -m))
-    assert (curves["squared"] >= curves["squared hinge"]).all()
-    for name in curves.keys() - {"0/1"}:
-        slopes = np.diff(curves[name]) / np.diff(m)
-        assert (np.diff(slopes) >= -1e-9).all(), f"{name} is not convex"
-
-
-def test_losses_by_name_and_by_function() -> None:
-    assert list(plots.LossDisplay("hinge").plot().lines_) == ["hinge"]
-    ramp = plots.LossDisplay({"ramp": lambda m: np.clip(1 - m, 0, 1)}).plot()
-    assert legend_of(ramp.ax_) == ["ramp"]
-    assert ramp.lines_["ramp"].get_ydata().max() == 1
-    assert list(plots.LossDisplay(["hinge"], limits=(2, 3)).plot().margins_[[0, -1]]) == [2, 3]
-
-
-@pytest.mark.parametrize(
-    ("how", "error", "words"),
-    [
-        ({"losses": ["hinges"]}, ValueError, "'hinges'"),
-        ({"losses": []}, ValueError, "at least one"),
-        ({"losses": {"one": 1}}, TypeError, "not callable"),
-        ({"losses": {"one": lambda m: 1.0}}, ValueError, "one number for each"),
-        ({"limits": (1, 1)}, ValueError, "low < high"),
-        ({"most": 0}, ValueError, "most=0"),
-    ],
-)
-def test_bad_losses(how: dict[str, Any], error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
-        plots.LossDisplay(**how).plot()
-
-
 # ------------------------------------------------------------------- convergence
 
 
