@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
     from maxmargin.reports import report
-    from maxmargin.reports.versions import show_versions
     from maxmargin.rows.cluster import on_cluster
     from maxmargin.separability import Separation, separate
     from maxmargin.studio.widget import Studio
@@ -92,7 +91,6 @@ _FOUND_IN = {
     "reports": ("report",),
     "separability": ("Separation", "separate"),
     "studio.widget": ("Studio",),
-    "versions": ("show_versions",),
 }
 _ROOM_OF = {name: room for room, names in _FOUND_IN.items() for name in names}
 
@@ -161,6 +159,5 @@ __all__ = [
     "report",
     "save",
     "separate",
-    "show_versions",
     "structured",
 ]

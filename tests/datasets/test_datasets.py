@@ -27,7 +27,7 @@ GENERATORS: dict[str, Callable[..., Any]] = {
 }
 WITH_BALANCE: dict[str, Callable[..., Any]] = {
     name: GENERATORS[name]
-    for name in ("gaussians", "circles", "moons", "spirals", "band", "discs", "separable", "noise")
+    for name in ("gaussians", "circles", "moons", "spirals", "separable", "noise")
 } | {"overlapping": partial(datasets.overlapping, bayes_error=0.1)}
 Matrix = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from maxmargin.reports import versions
 
 
 def test_everything_that_is_installed_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    mm.show_versions()
+    versions.show_versions()
     shown = capsys.readouterr().out
     for fact in (platform.python_version(), mm.__version__, np.__version__, str(os.cpu_count())):
         assert fact in shown

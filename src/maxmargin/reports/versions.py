@@ -25,8 +25,8 @@ def show_versions() -> None:
 
     Examples
     --------
-    >>> import maxmargin as mm
-    >>> mm.show_versions()  # doctest: +ELLIPSIS
+    >>> from maxmargin.reports import show_versions
+    >>> show_versions()  # doctest: +ELLIPSIS
     System
       Python ...
     """
