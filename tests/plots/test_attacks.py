@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -118,8 +119,6 @@ def test_names_given_to_constructors_are_made_safe(name: Any, rows: Any) -> None
     labels = np.arange(40) % 2
     displays = [
         mm.plots.MarginDisplay(rows[0], labels, [0, 1], title=name, remark=name),
-        mm.plots.PathDisplay([1, 2], [1, 0.5], [3, 2], [1, 0], {name: [1, 2]}, small_C=1.0,
-                             slack_name=name, errors_name=name),
         mm.plots.SearchDisplay(name, [name, "b"], [[1, 2], [3, 4]], (0, 1), y=name,
                                y_values=[name, 2], held={name: name}, metric=name),
     ]  # fmt: skip
@@ -212,11 +211,11 @@ def test_equal_points_have_no_line() -> None:
 @pytest.mark.parametrize("value", [1e9, 1e17, -1e17])
 def test_constant_columns_of_large_values(value: float) -> None:
     X, y = np.column_stack([np.arange(8.0), np.full(8, value)]), np.arange(8) % 2
-    flat = np.full((8, 2), value)
+    flat, undecided = np.full((8, 2), value), SimpleNamespace(separable=None, classes=[0, 1])
     for display in (
         mm.plots.MarginDisplay(X, y, [0, 1]).plot(),
         mm.plots.MarginDisplay(flat, y, [0, 1]).plot(),
-        mm.plots.SeparabilityDisplay(flat, y, classes=[0, 1], separable=None).plot(),
+        mm.plots.SeparabilityDisplay(flat, y, undecided).plot(),
     ):
         low, high = display.ax_.get_ylim()
         assert low < value < high

@@ -2,6 +2,7 @@
 
 import warnings
 from copy import copy
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib as mpl
@@ -23,6 +24,7 @@ from tests.support.drawing import assert_apart, assert_fits
 mpl.use("Agg")
 plots: Any = mm.plots
 
+UNDECIDED = SimpleNamespace(separable=None, classes=(0, 1))
 COLUMN = 3.5  # width of one column of a journal, in inches
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -371,24 +373,24 @@ def test_vertical_and_horizontal_planes() -> None:
         display = plots.SeparabilityDisplay.from_data(X, [0, 1, 0, 1])
         middle = display.line_.get_xydata().mean(axis=0)
         assert_allclose(middle, np.mean(X, axis=0))
-        assert display.margin == 1
+        assert display.found.margin == 1
 
 
 def test_the_hulls_contain_the_common_point(blobs: Any) -> None:
     X, y = blobs
     display = plots.SeparabilityDisplay.from_data(X, y)
-    point = display.common_.get_offsets()[0]
+    point, witness = display.common_.get_offsets()[0], display.found.witness
     for label, polygon in zip((-1, 1), display.hulls_, strict=True):
         corners = polygon.get_xy()[:-1]
         assert inside(corners, point)
         assert all(inside(corners, row) for row in X[y == label])
         assert {tuple(corner) for corner in corners} <= {tuple(row) for row in X[y == label]}
-        own = y[display.rows] == label
-        weights = display.weights[own]
+        own = y[witness.rows] == label
+        weights = witness.weights[own]
         assert (weights >= 0).all()
         assert_allclose(weights.sum(), 1)
-        assert_allclose(weights @ X[display.rows[own]], point)
-    assert_array_equal(display.carriers_.get_offsets(), X[display.rows])
+        assert_allclose(weights @ X[witness.rows[own]], point)
+    assert_array_equal(display.carriers_.get_offsets(), X[witness.rows])
     assert display.line_ is None
 
 
@@ -420,7 +422,7 @@ def test_more_columns_are_seen_edge_on() -> None:
 
 def test_one_column_is_a_line() -> None:
     display = plots.SeparabilityDisplay.from_data([[0.0], [2.0], [1.0], [3.0]], [0, 0, 1, 1])
-    assert display.separable is False
+    assert display.found.separable is False
     assert 1 <= display.common_.get_offsets()[0, 0] <= 2
     assert_fits(settled(display.figure_))
     gap = plots.SeparabilityDisplay.from_data([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
@@ -431,17 +433,16 @@ def test_of_several_classes_the_deciding_pair_is_drawn(apart: Any) -> None:
     X, y = apart
     three = np.where(X[:, 1] > 1, 7, y)
     display = plots.SeparabilityDisplay.from_data(X, three)
-    found = mm.separate(X, three)
-    assert (display.separable, len(display.classes)) == (found.separable, 2)
+    assert display.found.separable == mm.separate(X, three).separable
+    assert len(display.found.classes) == 2
     chosen = plots.SeparabilityDisplay.from_data(X, three, pair=(1, -1))
-    assert (chosen.classes, chosen.separable) == ((-1, 1), True)
+    assert (chosen.found.classes, chosen.found.separable) == ((-1, 1), True)
     with pytest.raises(ValueError, match=r"pair=\(1, 2\)"):
         plots.SeparabilityDisplay.from_data(X, three, pair=(1, 2))
 
 
 def test_undecided_is_said() -> None:
-    display = plots.SeparabilityDisplay(
-        np.eye(2), [0, 1], classes=(0, 1), separable=None).plot()  # fmt: skip
+    display = plots.SeparabilityDisplay(np.eye(2), [0, 1], UNDECIDED).plot()
     assert "undecided" in display.ax_.get_title()
     assert display.common_ is None
     assert display.carriers_ is None

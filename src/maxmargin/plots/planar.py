@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.linalg import eigh
 from sklearn.utils import check_array
 
 from maxmargin._typing import Floats
@@ -16,6 +17,7 @@ from maxmargin.validation.data import check_labels
 
 Grid = tuple[Floats, Floats, npt.NDArray[Any]]
 
+_SAMPLE = 300  # rows at most from which the first principal direction is computed
 _WIDEST = 54  # characters of a note above a narrow figure
 
 
@@ -89,6 +91,29 @@ def columns(X: Any, chosen: Sequence[int]) -> Floats:
                 "MarginDisplay"
             ) from wrong
     return found
+
+
+def sample_rows(n: int) -> style.Rows:
+    """Return the rows, evenly spaced, from which the first principal direction is computed."""
+    return np.unique(np.linspace(0, n - 1, _SAMPLE).astype(np.intp))
+
+
+def spread_beside(products: Floats, s: Floats, sample: style.Rows) -> Floats:
+    """Return coordinates along the first principal direction of what is orthogonal to w.
+
+    ``products`` is K(row, sample row) and s the distance along w; a constant added to s only
+    shifts what is centred here anyway.
+    """
+    rest = products - np.outer(s, s[sample])
+    # Only differences from the sample's mean matter, in rows as in columns.
+    centred = rest - rest[sample].mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    square = centred[sample]
+    values, vectors = eigh(0.5 * (square + square.T), driver="evd")
+    largest, v = values[-1], vectors[:, -1]
+    if largest <= 1e-12 * max(1e-300, float(np.abs(products).max()) * len(square)):
+        return np.zeros(len(products))  # there is no direction but w
+    return np.asarray(centred @ (v * np.sign(v[np.argmax(np.abs(v))])) / np.sqrt(largest))
 
 
 def hull_corners(points: Floats) -> style.Rows:

@@ -53,7 +53,9 @@ def collect_versions() -> dict[str, dict[str, str]]:
         if extra
     }
     libraries = {
-        Path(library["filepath"]).name: _describe_library(library) for library in threadpool_info()
+        Path(library["filepath"]).name: f"{describe_library(library)}, threads: "
+        f"{library['num_threads']}"
+        for library in threadpool_info()
     }
     return {
         "System": system,
@@ -95,12 +97,15 @@ def cpu_model() -> str:
 
 def blas_libraries() -> list[str]:
     """Return the BLAS libraries loaded in this process."""
-    found = {
-        f"{library['internal_api']} {library['version']} ({library.get('architecture')})"
-        for library in threadpool_info()
-        if library["user_api"] == "blas"
-    }
-    return sorted(found)
+    loaded = threadpool_info()
+    return sorted({describe_library(one) for one in loaded if one["user_api"] == "blas"})
+
+
+def describe_library(library: dict[str, Any]) -> str:
+    """Return the name, the version and the architecture of a library with threads."""
+    name = f"{library['internal_api']} {library['version'] or ''}".strip()
+    kind = library.get("architecture")
+    return f"{name} ({kind})" if kind else name
 
 
 def compiled_loops() -> dict[str, str]:
@@ -122,9 +127,3 @@ def compiled_loops() -> dict[str, str]:
 
 def _versions(names: list[str]) -> dict[str, str]:
     return {name: package_version(name) or "not installed" for name in names}
-
-
-def _describe_library(library: dict[str, Any]) -> str:
-    name = f"{library['internal_api']} {library['version'] or ''}".strip()
-    kind = library.get("architecture")
-    return f"{name}{f' ({kind})' if kind else ''}, threads: {library['num_threads']}"
