@@ -1,8 +1,6 @@
 """Pictures of perceptrons: what is drawn is what the geometry says."""
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -11,7 +9,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from PIL import Image, ImageSequence
 
 import maxmargin as mm
 from maxmargin.geometry import Hyperplane, segment, window
@@ -163,36 +160,6 @@ class TestPath:
             assert_allclose(display.coef, dense.coef)
             assert display.ax_.get_xlabel() == "height"
             assert display.ax_.get_ylabel() == "weight"
-
-
-def count_frames(path: Path) -> int:
-    with Image.open(path) as film:
-        return len(list(ImageSequence.Iterator(film)))
-
-
-class TestAnimation:
-    def test_a_gif_has_a_frame_for_each_record(self, short: Any, tmp_path: Path) -> None:
-        path = short.animate(tmp_path / "run.gif", dpi=50)
-        assert count_frames(path) == len(short.moments) > 3
-
-    def test_a_page_has_all_frames_and_needs_no_network(self, short: Any, tmp_path: Path) -> None:
-        page = short.animate(tmp_path / "run.html", dpi=50).read_text(encoding="utf-8")
-        frames = re.search(r"const frames = (\[.*\]);", page)
-        assert frames is not None
-        assert len(json.loads(frames[1])) == len(short.moments)
-        outside = re.sub(r"data:image/png;base64,[A-Za-z0-9+/=]+", "", page)
-        assert not re.search(r"//|@import|url\(|<link|fetch", outside)
-
-    def test_long_runs_are_shown_in_part(self, short: Any, tmp_path: Path) -> None:
-        assert count_frames(short.animate(tmp_path / "run.gif", most=3, dpi=50)) == 3
-
-    def test_bad_arguments(self, short: Any, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match=r"\.gif or \.html, got .*run\.mp4"):
-            short.animate(tmp_path / "run.mp4")
-        with pytest.raises(ValueError, match="fps must be above 0"):
-            short.animate(tmp_path / "run.gif", fps=0)
-        with pytest.raises(ValueError, match="most must be 1 or more"):
-            short.animate(tmp_path / "run.gif", most=0)
 
 
 class TestBadInput:
