@@ -15,15 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
 from maxmargin.plots.style import foreground
-from tests.support.drawing import assert_fits
 
 pytestmark = pytest.mark.wide
 
 plt = pytest.importorskip("matplotlib.pyplot")
-
-LONG = ("a" * 10_000, "b" * 10_000)
-WIDE = ("W" * 40, "M" * 40)
-FORMULA = r"$\frac{" * 8
 
 
 @pytest.fixture(autouse=True)
@@ -59,14 +54,6 @@ def test_axes_that_are_not_flat_are_refused(projection: str, rows: Any) -> None:
         mm.plots.SeparabilityDisplay.from_data(*rows, ax=ax)
 
 
-def test_what_is_drawn_on_a_part_of_a_figure_is_saved(tmp_path: Any) -> None:
-    left, right = plt.figure(layout="constrained", figsize=(8, 4)).subfigures(1, 2)
-    left.subplots().set_title("mine")
-    display = mm.plots.SearchDisplay("C", [1, 2], [0.5, 0.6], (1,)).plot(right.subplots())
-    assert display.figure_ is right
-    assert display.save(tmp_path / "part.png").stat().st_size > 0
-
-
 @pytest.mark.parametrize(
     ("figure", "axes", "black"),
     [("white", "none", True), ("#111111", "none", False), ("white", (0, 0, 0, 0.2), True),
@@ -80,30 +67,7 @@ def test_the_foreground_suits_what_shows_through_transparent_axes(
         assert (foreground(part.subplots()) == "#000000") == black
 
 
-def test_titles_of_equal_axes_are_inside_at_the_first_drawing(rows: Any) -> None:
-    assert_fits(mm.plots.SeparabilityDisplay.from_data(*rows).figure_)
-
-
 # Names and labels.
-
-
-@pytest.mark.parametrize("names", [LONG, WIDE], ids=["long", "wide"])
-@pytest.mark.parametrize("view", ["data", "margin"])
-def test_long_labels_leave_the_axes_their_place(names: Any, view: str, rows: Any) -> None:
-    X, y = rows[0], named(rows[1], names)
-    display = mm.plots.MarginDisplay.from_estimator(mm.LinearSVC().fit(X, y), X, y, view=view)
-    assert_fits(display.figure_)
-    assert min(display.ax_.get_position().size) > 0.25
-
-
-@pytest.mark.parametrize("names", [LONG, WIDE], ids=["long", "wide"])
-def test_a_legend_under_panels_is_not_wider_than_they(names: Any, rows: Any) -> None:
-    X = np.column_stack([rows[0], rows[0]])
-    model = mm.KernelPCA(3, kernel="rbf").fit(X)
-    figure = mm.plots.KernelPCADisplay.from_estimator(model, X, named(rows[1], names)).figure_
-    figure.canvas.draw()
-    (legend,) = figure.legends
-    assert legend.get_window_extent().width <= figure.bbox.width
 
 
 def test_letters_without_a_glyph_are_told_by_drawing_only(rows: Any) -> None:
@@ -112,19 +76,6 @@ def test_letters_without_a_glyph_are_told_by_drawing_only(rows: Any) -> None:
     display = mm.plots.MarginDisplay.from_estimator(model, X, y)  # a warning would be an error
     with pytest.warns(UserWarning, match="Glyph"):
         display.figure_.savefig(io.BytesIO(), dpi=80)
-
-
-@pytest.mark.parametrize("name", ["$$", FORMULA, b"b", 3, True, LONG[0], "a\nb\0c"])
-def test_names_given_to_constructors_are_made_safe(name: Any, rows: Any) -> None:
-    labels = np.arange(40) % 2
-    displays = [
-        mm.plots.MarginDisplay(rows[0], labels, [0, 1], title=name, remark=name),
-        mm.plots.SearchDisplay(name, [name, "b"], [[1, 2], [3, 4]], (0, 1), y=name,
-                               y_values=[name, 2], held={name: name}, metric=name),
-    ]  # fmt: skip
-    for display in displays:
-        display.plot().figure_.savefig(io.BytesIO(), dpi=40)
-        assert min(np.ravel(display.ax_)[0].get_position().size) > 0.1
 
 
 def test_a_held_feature_s_name_is_escaped_once() -> None:
@@ -144,11 +95,6 @@ def test_missing_labels_are_refused(bad: Any, rows: Any) -> None:
     y[3] = bad
     with pytest.raises(ValueError, match="y contains NaN, infinity or None"):
         mm.plots.SeparabilityDisplay.from_data(rows[0], y)
-
-
-def test_no_rows_at_all() -> None:
-    with pytest.raises(ValueError, match="2D array"):
-        mm.plots.SeparabilityDisplay.from_data(None, [0, 1])
 
 
 # Models.

@@ -7,7 +7,6 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from matplotlib import pyplot as plt
@@ -138,12 +137,6 @@ def test_models_without_a_trace_are_told_how_to_get_one(blobs: Any) -> None:
         plots.ConvergenceDisplay({"a": [[(1, 1)]]}, x="hours").plot()
     with pytest.raises(ValueError, match=r"shape \(2,\)"):
         plots.ConvergenceDisplay({"a": [(1, 1)]}).plot()
-
-
-def test_hostile_names_of_models(linear: Any) -> None:
-    display = plots.ConvergenceDisplay.from_estimators(dict.fromkeys(HOSTILE, linear))
-    assert len(legend_of(display.ax_)) == len(HOSTILE) + 1
-    assert_fits(settled(display.figure_))
 
 
 # ------------------------------------------------------------------- path
@@ -367,15 +360,6 @@ def test_the_drawn_line_separates(apart: Any) -> None:
     assert_array_equal(np.unique(drawn, axis=0), np.unique(X, axis=0))
 
 
-@pytest.mark.wide
-def test_vertical_and_horizontal_planes() -> None:
-    for X in ([[0, 0], [2, 0], [0, 1], [2, 1]], [[0, 0], [0, 2], [1, 0], [1, 2]]):
-        display = plots.SeparabilityDisplay.from_data(X, [0, 1, 0, 1])
-        middle = display.line_.get_xydata().mean(axis=0)
-        assert_allclose(middle, np.mean(X, axis=0))
-        assert display.found.margin == 1
-
-
 def test_the_hulls_contain_the_common_point(blobs: Any) -> None:
     X, y = blobs
     display = plots.SeparabilityDisplay.from_data(X, y)
@@ -455,19 +439,3 @@ def test_many_rows_are_thinned_openly_and_hulls_are_of_all() -> None:
     assert "of 100,000" in display.ax_.texts[0].get_text()
     assert all(inside(display.hulls_[1].get_xy()[:-1], row) for row in X[y == 1][::97])
     assert_apart(settled(display.figure_))
-
-
-@pytest.mark.wide
-@pytest.mark.parametrize("labels", [HOSTILE[:2], HOSTILE[2:4], HOSTILE[4:6], HOSTILE[6:]])
-def test_hostile_columns_and_labels(labels: list[str], blobs: Any) -> None:
-    X, y = blobs
-    frame = pd.DataFrame(X, columns=[labels[1], labels[0]])
-    display = plots.SeparabilityDisplay.from_data(frame, np.where(y > 0, *labels))
-    assert len(legend_of(display.ax_)) == 6
-    assert_fits(settled(display.figure_))
-
-
-def test_column_names_are_axis_labels(blobs: Any) -> None:
-    X, y = blobs
-    display = plots.SeparabilityDisplay.from_data(pd.DataFrame(X, columns=["age", "size"]), y)
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("age", "size")

@@ -29,13 +29,6 @@ def model(clouds: Any) -> Any:
     return mm.Perceptron(trace=True, random_state=1).fit(*clouds)
 
 
-@pytest.fixture(scope="module")
-def short() -> Any:
-    X, y = np.array([[1, 3], [2, 2.5], [2, 1]]), np.array([0, 0, 1])
-    fitted = mm.Perceptron(trace=True, shuffle=False).fit(X, y)
-    return PathOf.from_estimator(fitted, X, y)
-
-
 def same_line(artist: Any, w: Any, b: float) -> bool:
     """Whether both ends of a drawn line, which must differ, satisfy w·x + b = 0."""
     ends = np.asarray(artist if isinstance(artist, np.ndarray) else artist.get_xydata())
@@ -66,13 +59,6 @@ class TestPath:
         notes = " ".join(t.get_text() for t in display.ax_.texts)
         assert "no line where w = 0" in notes
         assert f"{len(coef) - 2 - len(visible)} outside" in notes
-
-    def test_shows_every_point_with_its_class(self, model: Any, clouds: Any) -> None:
-        X, y = clouds
-        display = PathOf.from_estimator(model, X, y)
-        for artist, label in zip(display.points_, model.classes_, strict=True):
-            assert_array_equal(artist.get_offsets(), X[y == label])
-            assert artist.get_label() == str(label)
 
     def test_records_per_epoch(self, model: Any, clouds: Any) -> None:
         display = PathOf.from_estimator(model, *clouds, every="epoch")
@@ -106,19 +92,6 @@ class TestPath:
             seen, absent = (f"update {k}: {what}, E = {E:.3g}" for what in
                             (f"{wrong} wrong", "line outside"))  # fmt: skip
             assert title in (seen, absent)
-
-    def test_more_panels_than_records(self, short: Any) -> None:
-        display = PathOf(
-            coef=short.coef, intercept=short.intercept, moments=short.moments,
-            X=short.X, y=short.y, classes=short.classes, panels=100,
-        ).plot()  # fmt: skip
-        assert len(display.figure_.axes) == len(short.moments)
-
-    def test_vertical_lines(self) -> None:
-        X, y = [[-1.0, 0.0], [1.0, 0.0]], [0, 1]
-        display = PathOf.from_estimator(mm.Perceptron(trace=True).fit(X, y), X, y)
-        assert same_line(display.last_, np.array([1.0, 0.0]), 0) or display.coef[-1, 1] == 0
-        assert np.ptp(display.last_.get_xdata()) == 0
 
     @pytest.mark.parametrize("kind", [mm.AveragedPerceptron, mm.VotedPerceptron])
     def test_other_perceptrons(self, kind: Any) -> None:

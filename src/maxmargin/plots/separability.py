@@ -189,7 +189,8 @@ def _project(X: Any, names: list[str], found: Any) -> tuple[Floats, tuple[str, s
     """Return the points that are drawn for rows, and the names of the axes."""
     d = X.shape[1]
     if d <= 2:
-        return _flattened(X.toarray() if sp.issparse(X) else X), (*names, " ")[:2]
+        first, second = [*names, " "][:2]
+        return _flattened(X.toarray() if sp.issparse(X) else X), (first, second)
     if not found.separable:
         raise ValueError(
             f"X has {d} columns, and no plane separates the classes: a picture of their hulls "
