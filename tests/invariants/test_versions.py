@@ -32,7 +32,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "requires", lambda _: ["numpy", "nothing>=1; extra == 'plot'"])
     found = versions.collect_versions()
     assert found["Extras"] == {"plot": "nothing not installed"}
-    assert list(found["Packages"]) == ["maxmargin", "numpy"]
+    assert list(found["Packages of maxmargin"]) == ["maxmargin", "numpy"]
 
 
 def test_the_folder_of_compiled_loops_is_found() -> None:
