@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
     from maxmargin.reports import report
-    from maxmargin.reports.versions import show_versions
     from maxmargin.separability import Separation, separate
     from maxmargin.structured import StructuredPerceptron, StructuredSVC
     from maxmargin.studio.widget import Studio
@@ -84,7 +83,6 @@ _FOUND_IN = {
     "separability": ("Separation", "separate"),
     "structured": ("StructuredPerceptron", "StructuredSVC"),
     "studio.widget": ("Studio",),
-    "reports.versions": ("show_versions",),
 }
 _ROOM_OF = {name: room for room, names in _FOUND_IN.items() for name in names}
 
@@ -148,6 +146,5 @@ __all__ = [
     "report",
     "save",
     "separate",
-    "show_versions",
     "structured",
 ]

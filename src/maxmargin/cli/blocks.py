@@ -283,7 +283,7 @@ def fit_blocks(
     options: dict[str, Any],
 ) -> Exit:
     """Fit a model to rows in blocks; what is said and saved is what ``fit`` says and saves."""
-    from maxmargin.runtime.progress import counted_reading
+    from maxmargin.rows.reading import counted_reading
 
     _refuse_options(words, model, scale, reading)
     with connected(asked.cluster, asked.insecure) as client, counted_reading() as readers:
@@ -396,7 +396,7 @@ def save_pipeline(model: Any, path: Path, rows: BlockedRows) -> None:
 
 def describe_fit(machine: Any, read: Any) -> Iterator[tuple[str, str]]:
     """Yield why the fit stopped, what is proved, and how much was read."""
-    from maxmargin.runtime.progress import describe_bytes
+    from maxmargin.rows.reading import describe_bytes
 
     yield "stopped", stop_reason(machine)
     yield "certificate", certificate_of(machine)

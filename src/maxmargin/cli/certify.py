@@ -149,7 +149,7 @@ def certify_blocks(
 ) -> tuple[Any, int]:
     """Return the certificate of a model on rows that are read in blocks, and their number."""
     import maxmargin as mm
-    from maxmargin.runtime.progress import counted_reading
+    from maxmargin.rows.reading import counted_reading
 
     with connected(asked.cluster, asked.insecure) as client, counted_reading() as readers:
         source = open_training(saved, data, zero_based, asked, client)
