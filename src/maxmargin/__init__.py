@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         structured,
     )
     from maxmargin.certificates import Certificate
-    from maxmargin.diagnosis import Diagnosis, diagnose
+    from maxmargin.diagnosis import AutomaticFit, Diagnosis, diagnose, fit_automatically
     from maxmargin.errors import (
         DataFileError,
         DistributedFitError,
@@ -73,7 +73,7 @@ _ROOMS = (
 )
 _FOUND_IN = {
     "certificates": ("Certificate",),
-    "diagnosis": ("Diagnosis", "diagnose"),
+    "diagnosis": ("AutomaticFit", "Diagnosis", "diagnose", "fit_automatically"),
     "errors": ("DataFileError", "DistributedFitError", "ModelFileError", "NotSeparableError"),
     "estimators": (
         *("SVC", "SVR", "AveragedPerceptron", "BayesPointClassifier", "CircleMap"),
@@ -115,6 +115,7 @@ __all__ = [
     "SKOPS_TRUSTED_TYPES",
     "SVC",
     "SVR",
+    "AutomaticFit",
     "AveragedPerceptron",
     "BayesPointClassifier",
     "Certificate",
@@ -150,6 +151,7 @@ __all__ = [
     "datasets",
     "diagnose",
     "files",
+    "fit_automatically",
     "geometry",
     "kernels",
     "l1_min_c",

@@ -324,7 +324,7 @@ class _Rungs:
             return Rung(name, "not asked: equal rows with different labels rule it out.", ran=False)
         self.planes = planes = find_planes(self.table, self.clock, self._rng, self._thorough)
         if planes.separable is None and self.clock.over:
-            return Rung(name, _TIME, ran=False)
+            return Rung(name, _TIME, ran=False, late=True)
         self.sample.separable = bool(planes.separable)
         found = planes.decisive
         message = str(found or "undecided at this precision: the classes touch, or nearly so.")
@@ -350,10 +350,10 @@ class _Rungs:
     def _try(self, name: str, score: Callable[[Sample], Scored | None]) -> Rung:
         """Cross-validate a family, and compare it with the best rung below on the same folds."""
         if obstacle := self._obstacle(name):
-            return Rung(name, obstacle, ran=False)
+            return Rung(name, obstacle, ran=False, late=obstacle == _TIME)
         found = score(self.sample)
         if found is None:
-            return Rung(name, _TIME, ran=False)
+            return Rung(name, _TIME, ran=False, late=True)
         message, gain = self._compare_with_rival(name, found), self.gain.get(name)
         evidence = found.to_dict() | ({"note": _PROVES_NOTHING} if name == "kernels" else {})
         if gain is not None:
@@ -383,11 +383,11 @@ class _Rungs:
         """Cross-validate neighbours and naive Bayes."""
         name = "local rules"
         if obstacle := self._obstacle(name):
-            return Rung(name, obstacle, ran=False)
+            return Rung(name, obstacle, ran=False, late=obstacle == _TIME)
         neighbours = families.score_neighbours(self.sample)
         bayes = families.score_naive_bayes(self.sample)
         if neighbours is None or (bayes is None and self.clock.over):
-            return Rung(name, _TIME, ran=False)
+            return Rung(name, _TIME, ran=False, late=True)
         messages = [self._compare_with_rival("k-NN", neighbours)]
         if bayes is not None:
             messages.append(self._compare_with_rival("naive Bayes", bayes))
@@ -450,7 +450,7 @@ class _Rungs:
     @property
     def late(self) -> list[str]:
         """The questions that the time ran out for."""
-        return [rung.name for rung in self.answers if rung.answer == _TIME]
+        return [rung.name for rung in self.answers if rung.late]
 
     @property
     def unfinished(self) -> bool:
@@ -517,7 +517,7 @@ class _Rungs:
         if self._may_overlap:
             drawn = [families.draw_curve(found, self.sample) for found in self._decisive]
             if None in drawn:
-                return Rung("overlap", _TIME, ran=False)
+                return Rung("overlap", _TIME, ran=False, late=True)
             self.curves = [curve for curve in drawn if curve is not None]
         evidence = {
             "method": best.name,
@@ -609,7 +609,7 @@ class _Rungs:
         worth = n * Metric.of(self.scoring, self.table.y).weight
         self.given_up = found = give_up(self.table, self.clock, self._rng, worth)
         if found is None:
-            return Rung(name, _TIME, ran=False)
+            return Rung(name, _TIME, ran=False, late=True)
         return Rung(name, f"{found}.", True, n, found.to_dict(), found)
 
 

@@ -274,7 +274,7 @@ class _Regression:
         learn = fit_tubes if by_matrix else fit_each
         found = self._cross_validate(name, learn, self._settings(kind, tried))
         if found is None:
-            return Rung(heading, _TIME, ran=False)
+            return Rung(heading, _TIME, ran=False, late=True)
         kept = self._keep(heading, name, found.best, found.scores[:, 0])
         message, evidence = str(kept), kept.to_dict()
         if rival is not None:
@@ -299,7 +299,7 @@ class _Regression:
     def _try_quantiles(self) -> Rung:
         """Fit three quantiles with the settings of the best rung, for a band around the median."""
         if not self.chosen:
-            return Rung("quantiles", _TIME, ran=False)
+            return Rung("quantiles", _TIME, ran=False, late=True)
         best, predicted = self.scored[self.chosen].best, []
         form = {"gamma": best.get("gamma")} if self.chosen == "kernels" else {"kernel": "linear"}
         for quantile in _BAND:  # at q = ½ an error costs C/2
@@ -307,7 +307,7 @@ class _Regression:
             one = replace(best, kind="quantile", settings=tuple(settings.items()))
             found = self._cross_validate("QuantileSVR", fit_tubes, [one])
             if found is None:
-                return Rung("quantiles", _TIME, ran=False)
+                return Rung("quantiles", _TIME, ran=False, late=True)
             predicted.append(found.scores[:, 0])
             if quantile == _BAND[0]:
                 median = self._keep("quantiles", "a median", one, predicted[0])
@@ -329,7 +329,7 @@ class _Regression:
     def _find_signal(self) -> Rung:
         """Ask whether anything is nearer than the best constant, by absolute or squared errors."""
         if not self.methods:
-            return Rung("signal", _TIME, ran=False)
+            return Rung("signal", _TIME, ran=False, late=True)
         tests = [
             one.beside(self.scored[constant], 2 * len(self.methods), SIGNAL, squared)
             for one in self.methods
@@ -355,7 +355,7 @@ class _Regression:
     @property
     def late(self) -> str:
         """The questions that the time ran out for, in a sentence."""
-        missing = [rung.name for rung in self.answers if rung.answer == _TIME]
+        missing = [rung.name for rung in self.answers if rung.late]
         return f"the time ran out: raise max_time. Missing: {', '.join(missing)}." * bool(missing)
 
     def decide(self) -> tuple[str, str]:

@@ -31,6 +31,8 @@ class Rung:
         The numbers.
     witness : object
         What proves it, if anything does: Conflicts, Separation, GivingUp or Comparison.
+    late : bool
+        Whether it was skipped because the time ran out.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Rung:
     rows_seen: int = 0
     evidence: dict[str, Any] = field(default_factory=dict)
     witness: Any = None
+    late: bool = False
 
     def __str__(self) -> str:
         return f"{self.name}: {self.answer}"
