@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         structured,
     )
     from maxmargin.certificates import Certificate
-    from maxmargin.diagnosis import Diagnosis, diagnose
+    from maxmargin.diagnosis import AutomaticFit, Diagnosis, diagnose, fit_automatically
     from maxmargin.errors import (
         DataFileError,
         DistributedFitError,
@@ -66,7 +66,7 @@ _ROOMS = (
 )
 _FOUND_IN = {
     "certificates": ("Certificate",),
-    "diagnosis": ("Diagnosis", "diagnose"),
+    "diagnosis": ("AutomaticFit", "Diagnosis", "diagnose", "fit_automatically"),
     "errors": ("DataFileError", "DistributedFitError", "ModelFileError", "NotSeparableError"),
     "estimators": (
         *("Perceptron", "AveragedPerceptron", "VotedPerceptron", "KernelPerceptron"),
@@ -104,6 +104,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "SVC",
     "SVR",
+    "AutomaticFit",
     "AveragedPerceptron",
     "BayesPointClassifier",
     "Certificate",
@@ -136,6 +137,7 @@ __all__ = [
     "datasets",
     "diagnose",
     "files",
+    "fit_automatically",
     "geometry",
     "kernels",
     "l1_min_c",

@@ -753,7 +753,7 @@ def test_the_script_of_the_command_prints_the_figures_of_its_report(
     np.savetxt("the data/it's.csv", rows[:, [0, 2, 1]], "%g", ",", header="a,side,b", comments="")
     dump_svmlight_file(X, Y, "the data/dense.svm", zero_based=False)
     call = {"table": ["the data/it's.csv", "--label", "side"], "svmlight": ["the data/dense.svm"]}
-    options = ["--seed", "3", "--test", "0.4", "--report", "r.html", "--time", "5"]
+    options = ["--seed", "3", "--test", "0.4", "--report", "r.html", "--max-time", "5"]
     told = CliRunner().invoke(main, ["try", *call.get(given, []), *options])
     assert told.exit_code == 0, told.output
     found = Page(tmp_path / "r.html")
