@@ -725,7 +725,7 @@ def test_time_that_runs_out_is_said_and_is_no_finding() -> None:
 
 
 class Ends:
-    """A clock that runs out when it is read for the n-th time: what a slow machine would do, without its seconds."""
+    """A clock that runs out at its n-th reading, as on a slow machine, but without its seconds."""
 
     max_time = 30.0
 
