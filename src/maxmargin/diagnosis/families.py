@@ -1,5 +1,7 @@
 """The families of rules that are compared: their settings, and their nested cross-validation.
 
+``Ladder`` draws the rows that they are compared on, and asks the questions of either ladder.
+
 To predict fold k without having seen it, settings are chosen by fits that leave out k and one more
 fold j, scored on j. The same fits, scored on k, serve the choice for fold j. So K(K − 1)/2 fits of
 each setting are a full nested cross-validation, and the K fits around a ring still score each
