@@ -193,33 +193,10 @@ def test_the_kernel_of_a_model(rings: tuple[Any, Any], model: Any) -> None:
         Gram.from_estimator(mm.LinearSVC().fit(X, y), X, y)
 
 
-@pytest.mark.wide
-def test_other_rows_than_floats(rings: tuple[Any, Any]) -> None:
-    X, y = rings
-    single = Gram.from_kernel("rbf", X.astype(np.float32), y)
-    assert single.rounding > 1e-6  # that of float32
-    assert single.ax_[1].get_title() == "Spectrum:\npositive semidefinite"
-    frame = Gram.from_kernel("rbf", pd.DataFrame(X), pd.Series(y))
-    sparse = Gram.from_kernel("rbf", sp.csr_matrix(X), y)
-    assert_allclose(frame.eigenvalues, sparse.eigenvalues, atol=1e-10)
-
-
 @pytest.mark.parametrize("most", [1, 2.5, True, "all"])
 def test_gram_refuses_nonsense(rings: tuple[Any, Any], most: Any) -> None:
     with pytest.raises(ValueError, match="most"):
         Gram.from_kernel("rbf", *rings, most=most)
-
-
-# ------------------------------------------------------------------- all of them
-
-
-@pytest.mark.wide
-def test_many_points_are_thinned_and_said() -> None:
-    X, y = mm.datasets.circles(30_000, random_state=0)
-    display = PCA.from_estimator(mm.KernelPCA(3, kernel="rbf").fit(X[:100]), X, y)
-    assert "20,000 of 30,000 points" in display.figure_._suptitle.get_text()
-    assert len(offsets(display.points_[1])) == 20_000
-    assert_whole(display)
 
 
 @pytest.mark.wide

@@ -102,16 +102,6 @@ def test_margin_lines_are_one_over_w_away(model: Any, clouds: Any) -> None:
         assert (on_edge | np.isclose(x2, bottom) | np.isclose(x2, top)).all()
 
 
-def test_hard_margin_is_the_distance_of_the_nearest_points() -> None:
-    X, y = mm.datasets.separable(80, margin=0.35, w=(3, -4), b=1, random_state=2)
-    display = draw(mm.HardMarginSVC().fit(X, y), X, y)
-    assert_allclose(apart(display, 0.0, 1.0), 0.35, rtol=1e-6)
-    assert_allclose(apart(display, -1.0, 1.0), 0.7, rtol=1e-6)
-    assert set(display.support_) == {"margin"}
-    assert display.slack_ is None
-    assert display.ax_.get_aspect() == 1.0
-
-
 def test_slice_has_the_distance_of_the_slice(five: Any) -> None:
     X, y = five
     model = mm.LinearSVC().fit(X, y)
@@ -170,18 +160,6 @@ def test_height_of_margin_view_is_the_first_direction_beside_w(five: Any) -> Non
     kernel = mm.SVC(kernel=mm.kernels.Linear()).fit(X, y)
     assert_allclose(draw(kernel, X, y, view="margin").points[:, 1], height, atol=1e-3)
     assert_allclose(draw(model, sp.csr_array(X), y, view="margin").points[:, 1], height, atol=1e-9)
-
-
-def test_distances_in_margin_view_never_exceed_those_in_feature_space(moons: Any) -> None:
-    """It is a projection, so no two points come apart."""
-    X, y = moons
-    model = mm.SVC().fit(X, y)
-    points = draw(model, X, y, view="margin").points
-    K = model.kernel_.gram(X, X)
-    true = np.diag(K)[:, None] + np.diag(K) - 2 * K
-    drawn = ((points[:, None] - points) ** 2).sum(axis=2)
-    assert (drawn <= true + 1e-9).all()
-    assert points[:, 1].std() > 0.1
 
 
 @pytest.mark.parametrize("model", [mm.SVC(), mm.SVC(kernel="poly"), mm.NuSVC(nu=0.2)], ids=str)
@@ -254,15 +232,6 @@ def test_slack_is_perpendicular_and_as_long_as_said(model: Any, view: str, cloud
     drawn = segments[:, 1] @ display.weights + display.intercept
     assert_allclose(np.abs(drawn), 1.0, atol=1e-9)
     assert any("slack" in words.get_text() for words in display.ax_.get_legend().get_texts())
-
-
-def test_slack_of_a_kernel_along_w(moons: Any) -> None:
-    X, y = moons
-    model = mm.SVC(C=0.5).fit(X, y)
-    segments = np.array(draw(model, X, y, view="margin").slack_.get_segments())
-    rows = model.support_[model.support_kind_ != "margin"]
-    lengths = np.abs(segments[:, 1, 0] - segments[:, 0, 0])
-    assert_allclose(np.sort(lengths), np.sort(model.slack_[rows]) * model.margin_, rtol=1e-6)
 
 
 def test_marks_grow_with_slack_where_it_is_not_a_length(clouds: Any) -> None:
@@ -388,17 +357,6 @@ def test_several_classes_have_regions(iris: Any) -> None:
 
 
 # ---------------------------------------------------------------- tables, names, sizes
-
-
-def test_frames_give_names(iris: Any) -> None:
-    X, y = iris
-    two = y != "setosa"
-    X, y = X[two], y[two]
-    model = mm.SVC().fit(X, y)
-    display = draw(model, X, y, features=("petal width (cm)", 0))
-    assert display.ax_.get_xlabel() == "petal width (cm)"
-    assert display.ax_.get_ylabel() == "sepal length (cm)"
-    assert_array_equal(display.points, X.iloc[:, [3, 0]].to_numpy())
 
 
 @pytest.mark.parametrize("model", [mm.LinearSVC(), mm.SVC()], ids=str)

@@ -112,13 +112,6 @@ class TestPath:
         assert n > 200
         assert f"60 of {n} lines" in display.ax_.texts[0].get_text()
 
-    def test_many_points_are_sampled_openly(self, model: Any) -> None:
-        X, y = mm.datasets.gaussians(30_000, random_state=0)
-        display = PathOf.from_estimator(model, X, y)
-        drawn = sum(len(artist.get_offsets()) for artist in display.points_)
-        assert drawn == mm.plots.style.MOST_POINTS
-        assert "20,000 of 30,000 points" in display.ax_.texts[0].get_text()
-
     def test_kinds_of_data_agree(self, clouds: Any) -> None:
         X, y = clouds
         words = np.where(y > 0, "yes", "no")
