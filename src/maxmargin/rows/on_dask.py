@@ -26,6 +26,7 @@ from maxmargin.loops.records import Loss
 from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves
 from maxmargin.rows.checkpoint import SavedVectors
 from maxmargin.rows.cluster import Cluster, connect
+from maxmargin.rows.pieces import stack_rows
 from maxmargin.rows.row_source import Part, RowSource
 from maxmargin.rows.survey import Survey, merge_surveys, survey_part
 from maxmargin.runtime.threads import one_blas_thread
@@ -109,7 +110,7 @@ def _cut(part: Part, begin: int, end: int) -> Part:
     """Return some rows of a part, which need not keep the others in memory."""
     y = None if part.y is None else part.y[begin:end].copy()
     weight = None if part.weight is None else part.weight[begin:end].copy()
-    return Part(_stack([part.X[begin:end]]), y, weight)
+    return Part(part.X[begin:end].copy(), y, weight)
 
 
 def _assemble(
@@ -122,7 +123,10 @@ def _assemble(
                 f"{name}: it has {part.X.shape[0]} rows where there were {rows} when it was read "
                 "before; data must not change during a fit"
             )
-    X = _aligned(parts[0].X) if len(parts) == 1 else _stack([part.X for part in parts])
+    X = _aligned(parts[0].X)
+    if len(parts) > 1:
+        shape, most = (int(edges[-1] - edges[0]), X.shape[1]), sum(part.X.size for part in parts)
+        X = stack_rows((part.X for part in parts), shape, X.dtype, most)
     named = zip(expected, parts, strict=True)
     labels = np.concatenate([_labels(part, classes, regression, name) for (name, _), part in named])
     weight = np.concatenate([_weight(part) for part in parts])
@@ -147,16 +151,6 @@ def _weight(part: Part) -> Floats:
     if part.weight is None:
         return np.ones(part.X.shape[0])
     return np.asarray(part.weight, dtype=np.float64)
-
-
-def _stack(parts: list[Any]) -> Any:
-    if not sp.issparse(parts[0]):
-        return np.concatenate(parts)
-    counts = np.concatenate([np.diff(part.indptr) for part in parts])
-    indptr = np.concatenate([np.zeros(1, counts.dtype), np.cumsum(counts, dtype=np.int64)])
-    data = np.concatenate([part.data for part in parts])
-    indices = np.concatenate([part.indices for part in parts])
-    return type(parts[0])((data, indices, indptr), shape=(len(counts), parts[0].shape[1]))
 
 
 def _loss_of(rule: bytes, held: HeldRows) -> HeldLoss:
@@ -509,7 +503,7 @@ class RowsOnDask:
     def describe(self, block: int) -> str:
         """Return the number of a block, its rows and the parts they come from, for messages."""
         first, end = int(self._edges[block][0]), int(self._edges[block][-1])
-        parts = [part for part, _, _ in _covering(self._offsets, first, end)]
+        parts = [part for part, _, _ in self.survey.parts_between(first, end)]
         names = self.source.describe(parts[0]) if parts else "no part"
         if len(parts) > 1:
             names += f" to {self.source.describe(parts[-1])}"
@@ -604,10 +598,7 @@ class RowsOnDask:
 
     def _assembled(self, parts: list[Any]) -> list[Any]:
         """Return futures of the blocks; parts are let go of once these are there."""
-        self._offsets = np.concatenate([[0], np.cumsum(self.survey.rows)]).astype(np.int64)
-        covers = [
-            list(_covering(self._offsets, int(edges[0]), int(edges[-1]))) for edges in self._edges
-        ]
+        covers = [self.survey.parts_between(int(edges[0]), int(edges[-1])) for edges in self._edges]
         cuts = [cut for cover in covers for cut in cover if cut[2] - cut[1] < self._rows_of(cut[0])]
         columns = ([parts[part] for part, _, _ in cuts], *list(zip(*cuts, strict=True))[1:])
         cut_off = self._cluster.map("cut", _cut, *columns) if cuts else []
@@ -640,13 +631,3 @@ def _block_edges(leaves: Ints, numbers: float, threads: int) -> list[Ints]:
     wanted = min(max(threads, numbers / _BLOCK_NUMBERS), _MOST_BLOCKS * threads, count)
     run = 1 << int(math.log2(count / wanted))
     return [leaves[at : at + run + 1] for at in range(0, count, run)]
-
-
-def _covering(offsets: Ints, first: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Iterate over parts with some of these rows: number, first and end of these in the part."""
-    for part in range(int(np.searchsorted(offsets, first, side="right")) - 1, len(offsets) - 1):
-        begin, stop = int(offsets[part]), int(offsets[part + 1])
-        if begin >= end:
-            return
-        if min(stop, end) > max(begin, first):
-            yield part, max(first - begin, 0), min(stop, end) - begin

@@ -119,6 +119,15 @@ class Survey:
         """The numbers that all rows are made of."""
         return int(self.numbers.sum())
 
+    def parts_between(self, begin: int, end: int) -> list[tuple[int, int, int]]:
+        """Return the parts that have some of these rows: number, first and end of these in it."""
+        ends = np.cumsum(self.rows)
+        starts = ends - self.rows
+        return [
+            (int(part), max(begin - int(starts[part]), 0), int(min(ends[part], end) - starts[part]))
+            for part in np.flatnonzero((starts < end) & (ends > begin) & (self.rows > 0))
+        ]
+
     @property
     def classes(self) -> npt.NDArray[Any]:
         """The classes in the order of ``numpy.unique``."""
