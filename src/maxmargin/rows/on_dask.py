@@ -24,13 +24,12 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
 from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves
-from maxmargin.rows.checkpoint import SavedVectors
+from maxmargin.rows.checkpoint import Resumable, SavedVectors
 from maxmargin.rows.cluster import Cluster, connect
 from maxmargin.rows.pieces import stack_rows
 from maxmargin.rows.row_source import Part, RowSource
-from maxmargin.rows.survey import Survey, merge_surveys, survey_part
+from maxmargin.rows.survey import Survey, label_numbers, merge_surveys, survey_part
 from maxmargin.runtime.threads import one_blas_thread
-from maxmargin.validation.data import class_indices
 
 _BLOCK_NUMBERS = 1 << 26  # about how many numbers a block has, unless that makes too many blocks
 _MOST_BLOCKS = 8  # blocks for each thread of the workers at most; one at least
@@ -138,13 +137,7 @@ def _labels(part: Part, classes: Any, regression: bool, name: str) -> Any:
         return np.zeros(part.X.shape[0], dtype=np.int64)
     if regression:
         return np.asarray(part.y, dtype=np.float64)
-    try:
-        return class_indices(classes, np.asarray(part.y)).astype(np.int64, copy=False)
-    except ValueError as unknown:
-        raise DataFileError(
-            f"{name}: its labels are not those that were found when it was read before "
-            f"({unknown}); data must not change during a fit"
-        ) from unknown
+    return label_numbers(classes, part.y, name).astype(np.int64, copy=False)
 
 
 def _weight(part: Part) -> Floats:
@@ -344,7 +337,7 @@ class _Counts:
     bytes_read: int = 0
 
 
-class RowsOnDask:
+class RowsOnDask(Resumable):
     """Rows on the workers of a cluster, as ``Blocks``: equal to ``RowsInMemory`` to the last bit.
 
     Parameters
@@ -548,11 +541,6 @@ class RowsOnDask:
 
     # ------------------------------------------------------------------- checkpoints
 
-    def saved_state(self, folder: str | Path) -> dict[str, Any] | None:
-        """Return the state that ``save`` wrote last with its vectors; None if there is none."""
-        found = SavedVectors.find(folder)
-        return None if found is None else found.state()
-
     def save(
         self, folder: str | Path, names: Sequence[str], state: dict[str, Any] | None = None
     ) -> None:
@@ -568,14 +556,6 @@ class RowsOnDask:
         saved.complete(state)
         self._take(saved)
         saved.remove_others(list(self._live))
-
-    def restore(self, folder: str | Path) -> None:
-        """Take the vectors that ``save`` wrote, by whatever number of workers."""
-        saved = SavedVectors.find(folder)
-        if saved is None:
-            raise FileNotFoundError(f"{folder} holds no vectors: nothing was saved there.")
-        saved.check(self.n)
-        self._take(saved)
 
     def _take(self, saved: SavedVectors) -> None:
         self._live.add(saved)

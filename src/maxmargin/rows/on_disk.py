@@ -31,15 +31,14 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
 from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves
-from maxmargin.rows.checkpoint import SavedVectors
+from maxmargin.rows.checkpoint import Resumable, SavedVectors
 from maxmargin.rows.pieces import bytes_of, narrow, stack_rows, view_rows
 from maxmargin.rows.read_ahead import read_ahead
 from maxmargin.rows.row_source import Part, RowSource
 from maxmargin.rows.scratch import Budget, Spool, VectorOnDisk
-from maxmargin.rows.survey import Survey
+from maxmargin.rows.survey import Survey, label_numbers
 from maxmargin.runtime import clock
 from maxmargin.runtime.threads import share_work, usual_threads
-from maxmargin.validation.data import class_indices
 
 LossRule = Callable[[Any, Any], Loss]  # (labels, weight) of some rows -> their losses
 
@@ -51,7 +50,7 @@ _BESIDE_A_ROW = 80  # bytes of a block: labels, weight, loss and a few vectors
 _WORTH_A_THREAD = 1 << 19  # numbers read in a pass
 
 
-class RowsOnDisk:
+class RowsOnDisk(Resumable):
     """Rows of a source as Blocks: read in every pass, or kept if they fit.
 
     Vectors "labels" (int64 numbers of classes, or float64 targets) and "weight" (float64) exist
@@ -252,25 +251,7 @@ class RowsOnDisk:
         saved.complete(state)
         saved.remove_others()
 
-    def saved_state(self, folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-        """Return the state that ``save`` wrote last with its vectors; None if there is none."""
-        found = SavedVectors.find(folder)
-        return None if found is None else found.state()
-
-    def restore(self, folder: str | os.PathLike[str]) -> None:
-        """Set vectors to what ``save`` wrote last, whatever the blocks were then.
-
-        Raises
-        ------
-        FileNotFoundError
-            If the folder holds no complete set.
-        DataFileError
-            If a file is damaged, or the vectors are of other rows.
-        """
-        saved = SavedVectors.find(folder)
-        if saved is None:
-            raise FileNotFoundError(f"{folder} holds no vectors: nothing was saved there.")
-        saved.check(self.n)
+    def _take(self, saved: SavedVectors) -> None:
         vectors: dict[str, VectorOnDisk] = {}
         for begin, end in pairwise(self.edges.tolist()):
             clock.check()
@@ -475,13 +456,8 @@ class _ReadRows:
             if self.weight is None and weight is not None:
                 self.weight = VectorOnDisk((n,), np.float64, self.budget)
         if self.labels is not None and y is not None:
-            try:
-                given = y if self.regression else class_indices(self.survey.classes, np.asarray(y))
-            except ValueError as unknown:
-                raise DataFileError(
-                    f"{self.source.describe(part)}: {unknown} It was changed while it was being "
-                    "learnt from; fit again"
-                ) from unknown
+            name = self.source.describe(part)
+            given = y if self.regression else label_numbers(self.survey.classes, y, name)
             self.labels.rows(begin, end)[...] = given
         if self.weight is not None and weight is not None:
             self.weight.rows(begin, end)[...] = weight

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.errors import DataFileError
 from maxmargin.rows.blocks import Tree
 from maxmargin.rows.read_ahead import read_ahead
 from maxmargin.rows.row_source import Part, RowSource
@@ -244,6 +245,16 @@ def _target_range(y: npt.NDArray[Any]) -> TargetRange:
     mean = float(target.mean())
     scatter = float(np.square(target - mean).sum())
     return TargetRange(len(target), float(target.min()), float(target.max()), mean, scatter)
+
+
+def label_numbers(classes: npt.NDArray[Any], y: npt.NDArray[Any], name: str) -> Ints:
+    """Return the numbers of classes for the labels of a part that was surveyed before."""
+    try:
+        return class_indices(classes, y)
+    except ValueError as unknown:
+        raise DataFileError(
+            f"{name}: {unknown} It was changed while it was being learnt from; fit again"
+        ) from unknown
 
 
 # ------------------------------------------------------------------- sums over columns
