@@ -288,7 +288,9 @@ def _sums_of_piece(X: Any, begin: int, end: int) -> ColumnSums:
             squares = np.einsum("ij,ij->i", values, values)
             means = values.sum(axis=0) / count
             values = values - means
-            deviations = np.einsum("ij,ij->j", values, values)
+            rest = values.sum(axis=0)  # what rounding left of 0
+            means = means + rest / count
+            deviations = np.einsum("ij,ij->j", values, values) - rest * rest / count
     at = begin + int(np.argmax(squares))  # the first NaN, if there is one
     row = np.abs(X[at : at + 1].toarray().ravel() if sp.issparse(X) else X[at])
     column = int(np.argmax(row))
