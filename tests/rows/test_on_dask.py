@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import maxmargin as mm
 from maxmargin.errors import DataFileError, DistributedFitError
 from maxmargin.loops.records import Loss
 from maxmargin.rows.blocks import RowsInMemory, join
@@ -288,23 +287,6 @@ def test_targets_are_labels_of_regression(cluster: Cluster) -> None:
     y = np.concatenate([source.load(0).y, source.load(1).y])
     assert_same_bits(blocks.vector("labels").whole(), y)
     assert_same_bits(blocks.vector("weight").whole(), np.ones(500))
-
-
-@pytest.mark.parametrize("kind", ["arrays", "dask arrays"])
-def test_rows_of_arrays(cluster: Cluster, kind: str) -> None:
-    client = cluster.ready()
-    X, y = np.random.default_rng(5).normal(size=(4000, 40)), np.arange(4000) % 3
-    if kind == "arrays":
-        source = mm.data.open(X, y, rows=900)
-    else:
-        array = pytest.importorskip("dask.array")
-        chunked = array.from_array(X, chunks=(1500, 40)), array.from_array(y, chunks=1500)
-        source = mm.data.open(*chunked, client=client)
-    parts = load_parts(source, client)
-    blocks = RowsOnDask(source, survey_on_dask(source, client, parts=parts), client, parts=parts)
-    expected = RowsInMemory(X)
-    assert_same_bits(blocks.vector("labels").whole(), y)
-    assert_same_bits(blocks.map(add_columns), expected.map(add_columns))
 
 
 # ------------------------------------------------------------------- workers that die

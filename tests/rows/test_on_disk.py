@@ -785,13 +785,6 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def limit_memory(count: int) -> None:
-    """Let this process have so many bytes, threads and libraries included."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_DATA, (count, count))
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux does")
 def test_memory_is_bounded_by_three_blocks() -> None:
     out = run_in_child(
@@ -808,18 +801,3 @@ def test_memory_is_bounded_by_three_blocks() -> None:
     assert read > size
     assert grown <= 3 * block
     assert grown <= 64_000_000
-
-
-@pytest.mark.full
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited as Linux does")
-def test_forty_gigabytes_are_gone_over_within_two() -> None:
-    out = run_in_child(
-        """
-        limit_memory(2_000_000_000)
-        known, rows = go_over(Generated(40_000_000_000, "1GB", part_bytes=32_000_000), passes=1)
-        print(known.n * 50 * 8, peak())
-        """
-    )
-    size, most = map(int, out.split())
-    assert size > 39_900_000_000
-    assert most <= 2_000_000_000

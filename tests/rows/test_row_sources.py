@@ -256,7 +256,7 @@ NAMED: dict[str, Any] = {
     ),
     "frames": open_frames(lambda frame: [frame[:40], frame[40:]]),
     "iterator of frames": open_frames(
-        lambda frame: (frame[begin : begin + 40] for begin in (0, 40, 80))
+        lambda frame: (frame[begin : begin + 40] for begin in range(0, len(frame), 40))
     ),
     "parquet": open_parquet,
     "parquet in pieces": open_parquet_in_pieces,
