@@ -324,7 +324,7 @@ class VectorOnDask:
     def __len__(self) -> int:
         return self.blocks.n
 
-    def whole(self) -> Any:
+    def array(self) -> Any:
         """Return it as an array of all rows."""
         return self.blocks.fetch_vector(self.name, self.kept)
 
@@ -514,7 +514,7 @@ class RowsOnDask(Resumable):
             self._vectors.pop(name, None)
 
     def vector(self, name: str) -> VectorOnDask:
-        """Return a handle of a vector as it is now; its ``whole()`` is an array of all rows."""
+        """Return a handle of a vector as it is now; its ``array()`` is an array of all rows."""
         return VectorOnDask(self, name, self._vectors[name])
 
     def put(self, name: str, vector: Any) -> None:
