@@ -52,9 +52,7 @@ class NpyFile:
         self.stamp.check()
         width = int(np.prod(self.shape[1:], dtype=np.int64))
         if self.fortran:
-            rows = np.memmap(
-                self.stamp.path, self.dtype, "r", self.offset, self.shape, order="F"
-            )
+            rows = np.memmap(self.stamp.path, self.dtype, "r", self.offset, self.shape, order="F")
             return np.array(rows[begin:end], order="C")
         place = self.offset + begin * width * self.dtype.itemsize
         shape = end - begin, *self.shape[1:]
