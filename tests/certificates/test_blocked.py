@@ -21,7 +21,7 @@ from maxmargin.problems.blocked import BlockedProblem, HingeRule, TubeRule
 from maxmargin.problems.duality import best_intercept, within_groups
 from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem
 from maxmargin.rows import blocks as blocks_of_rows
-from maxmargin.rows import row_source
+from maxmargin.rows import request
 from maxmargin.rows.blocks import RowsInMemory
 from maxmargin.rows.on_disk import RowsOnDisk
 from maxmargin.rows.survey import survey
@@ -37,7 +37,7 @@ def small_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks_of_rows, "_LEAF_ROWS", 1)
     monkeypatch.setattr(blocks_of_rows, "_FEW_LEAVES", LEAVES)
     monkeypatch.setattr(blocks_of_rows, "_WORTH_A_THREAD", 1)
-    monkeypatch.setattr(row_source, "_LEAST_MEMORY", 1)
+    monkeypatch.setattr(request, "_LEAST_MEMORY", 1)
 
 
 @pytest.fixture
@@ -177,34 +177,34 @@ def test_rows_on_disk_have_the_same_certificate_to_the_bit(
     monkeypatch.setattr(blocked, "_FEW", few)
     case = Case(rule, kind, intercept)
     expected = certify(case.problem, case.point)
-    with on_disk(case, rule, memory=40_000) as rows:
-        blocks = rows.with_loss(rule)
-        assert len(blocks.edges) > 3  # several blocks
-        blocks.put("beta", case.beta)
-        point = dataclasses.replace(case.point, beta=blocks.vector("beta"))
-        problem = dataclasses.replace(case.problem, blocks=blocks)
-        before = blocks.passes
-        found, duals = certify_with_duals(problem, point)
-        far = kind == "far" and intercept is Intercept.FREE
-        assert blocks.passes == before + 1 + far
-        assert found == expected
-        assert_array_equal(np.asarray(duals), case.beta)
-        assert_array_equal(blocks.vector("score"), case.problem.blocks.vector("score"))
+    rows = on_disk(case, rule, memory=40_000)
+    blocks = rows.with_loss(rule)
+    assert len(blocks.edges) > 3  # several blocks
+    blocks.put("beta", case.beta)
+    point = dataclasses.replace(case.point, beta=blocks.vector("beta"))
+    problem = dataclasses.replace(case.problem, blocks=blocks)
+    before = blocks.passes
+    found, duals = certify_with_duals(problem, point)
+    far = kind == "far" and intercept is Intercept.FREE
+    assert blocks.passes == before + 1 + far
+    assert found == expected
+    assert_array_equal(np.asarray(duals), case.beta)
+    assert_array_equal(blocks.vector("score"), case.problem.blocks.vector("score"))
 
 
 def test_duals_on_disk_are_mended_in_a_vector_of_their_own() -> None:
     case = Case(HINGE)
     given = CHANGES["shifted"](case.beta)
     expected, beta = certify_with_duals(case.problem, dataclasses.replace(case.point, beta=given))
-    with on_disk(case, HINGE, memory=40_000) as rows:
-        blocks = rows.with_loss(HINGE)
-        blocks.put("beta", given)
-        handle = blocks.vector("beta")
-        problem = dataclasses.replace(case.problem, blocks=blocks)
-        found, duals = certify_with_duals(problem, dataclasses.replace(case.point, beta=handle))
-        assert found == expected
-        assert_array_equal(np.asarray(duals), beta)
-        assert_array_equal(np.asarray(handle), given)
+    rows = on_disk(case, HINGE, memory=40_000)
+    blocks = rows.with_loss(HINGE)
+    blocks.put("beta", given)
+    handle = blocks.vector("beta")
+    problem = dataclasses.replace(case.problem, blocks=blocks)
+    found, duals = certify_with_duals(problem, dataclasses.replace(case.point, beta=handle))
+    assert found == expected
+    assert_array_equal(np.asarray(duals), beta)
+    assert_array_equal(np.asarray(handle), given)
 
 
 # ------------------------------------------------------------------- duals made feasible

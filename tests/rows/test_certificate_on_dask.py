@@ -49,5 +49,5 @@ def test_it_is_that_of_rows_in_memory(cluster: Cluster, name: str, kind: str) ->
     point = Point(w, 0.1, blocks.vector("beta"))
     found, handle = certify_with_duals(BlockedProblem(blocks, intercept, 2.0), point)
     assert found == expected
-    assert_array_equal(handle.whole(), duals)
-    assert_array_equal(blocks.vector("score").whole(), memory.blocks.vector("score"))
+    assert_array_equal(handle.array(), duals)
+    assert_array_equal(blocks.vector("score").array(), memory.blocks.vector("score"))

@@ -223,7 +223,7 @@ from pathlib import Path
 import numpy as np
 
 import maxmargin as mm
-from maxmargin.rows import on_disk
+from maxmargin.rows import checkpoint
 from tests.rows.test_faults import machine, make_rows, opened
 
 folder, *moments = Path(sys.argv[1]), *map(int, sys.argv[2:])
@@ -232,7 +232,7 @@ mm.LinearSVC(n_jobs=1).fit(np.eye(4), [0, 1, 0, 1])  # loads what is compiled
 
 def fit(number, moment):
     '''Fit, and be killed when so many files have been written, or when one is about to be.'''
-    written, write = [0], on_disk.write_atomically
+    written, write = [0], checkpoint.write_atomically
 
     def counted(path, work):
         if written[0] == moment and number % 2:
@@ -242,7 +242,7 @@ def fit(number, moment):
         if written[0] == moment:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    on_disk.write_atomically = counted
+    checkpoint.write_atomically = counted
     model = machine(n_jobs=1).fit(opened(folder / str(number), memory="8MB"))
     told = {
         "coef": model.coef_.tobytes().hex(),

@@ -1,6 +1,5 @@
 """Linear machines on rows in blocks: the model and the certificate of the same rows in memory."""
 
-from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
 from tests.rows.conftest import Cluster
+from tests.rows.test_row_sources import NAMED, OPENERS, make_rows
 
 N, D = 16_000, 12  # two leaves; few enough numbers for solutions to be polished
 LARGE = 66_000  # eight leaves
@@ -197,92 +197,26 @@ def test_threads_change_no_bit(case: str) -> None:
 # ------------------------------------------------------------------- where rows come from
 
 
-class Again:
-    """Chunks that can be iterated over again and again."""
-
-    def __init__(self, X: Any, y: Any, rows: int) -> None:
-        self.X, self.y, self.rows = X, y, rows
-
-    def __iter__(self) -> Iterator[Any]:
-        return mm.data.chunks(self.X, self.y, self.rows)
-
-
-def npy(X: Any, y: Any, folder: Path) -> Any:
-    np.save(folder / "X.npy", X)
-    return mm.data.open(folder / "X.npy", y, rows=1000)
-
-
-def memmap(X: Any, y: Any, folder: Path) -> Any:
-    np.save(folder / "X.npy", X)
-    return mm.data.open(np.load(folder / "X.npy", mmap_mode="r"), y, rows=1000)
-
-
-def frame_of(X: Any, y: Any) -> Any:
-    pandas = pytest.importorskip("pandas")
-    return pandas.DataFrame(X, columns=[f"x{j}" for j in range(D)]).assign(animal=y)
-
-
-def parquet(X: Any, y: Any, folder: Path) -> Any:
-    frame = frame_of(X, y)
-    for number, begin in enumerate(range(0, len(X), 6000)):
-        part = frame[begin : begin + 6000]
-        part.to_parquet(folder / f"part-{number}.parquet", row_group_size=2500)
-    return mm.data.open(str(folder / "part-*.parquet"), label="animal")
-
-
-def csv(X: Any, y: Any, folder: Path) -> Any:
-    frame_of(X, y).to_csv(folder / "rows.csv", index=False)
-    return mm.data.open(folder / "rows.csv", label="animal", rows=3000)
-
-
-def frame(X: Any, y: Any, folder: Path) -> Any:
-    return mm.data.open(frame_of(X, y), label="animal", rows=3000)
-
-
-def again(X: Any, y: Any, folder: Path) -> Any:
-    return mm.data.open(Again(X, y, 1234))
-
-
-def function(X: Any, y: Any, folder: Path) -> Any:
-    return mm.data.open(lambda: mm.data.chunks(X, y, 1234))
-
-
-def once(X: Any, y: Any, folder: Path) -> Any:
-    return mm.data.open(mm.data.chunks(X, y, 1234))
-
-
-def chunks(X: Any, y: Any, folder: Path) -> Any:
-    return mm.data.open(list(mm.data.chunks(X, y, 1234)))
-
-
-SAME_ROWS: list[Callable[..., Any]] = [
-    npy, memmap, parquet, csv, frame, again, function, once, chunks,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("source", SAME_ROWS, ids=lambda source: str(source.__name__))
-def test_the_model_does_not_depend_on_where_rows_are(source: Any, tmp_path: Path) -> None:
-    X, y, _ = rows_of("hinge")
-    rows = source(X, y, tmp_path)
-    found = machine("hinge").fit(rows)
-    assert_same_model(found, in_memory("hinge"))
-    assert_array_equal(found.predict(rows), in_memory("hinge").predict(X))
-    certificate: Any = mm.certify(found, rows)
+@pytest.mark.parametrize("kind", [*OPENERS, *NAMED])
+def test_the_model_does_not_depend_on_where_rows_are(kind: str, tmp_path: Path) -> None:
+    rows = make_rows(3000)
+    noise = np.random.default_rng(0).standard_normal(3000)
+    rows = rows._replace(y=np.where(rows.X @ [1, -1, 2, 0] + noise > 0, "yes", "no"))
+    source = (OPENERS | NAMED)[kind](rows, tmp_path)
+    expected = mm.LinearSVC().fit(sp.csr_array(rows.X) if source.sparse else rows.X, rows.y)
+    found = mm.LinearSVC().fit(source)
+    assert_same_model(found, expected)
+    assert_array_equal(found.predict(source), expected.predict(rows.X))
+    certificate: Any = mm.certify(found, source)
     assert certificate.holds(1e-4)
 
 
 def test_svmlight_text_is_the_same_rows(tmp_path: Path) -> None:
     X, y, _ = rows_of("CSR")
-    path = tmp_path / "rows.svm"
     numbers = np.searchsorted(NAMES, y)
-    with path.open("w") as file:
-        for i, label in enumerate(numbers.tolist()):
-            own = slice(X.indptr[i], X.indptr[i + 1])
-            pairs = zip((X.indices[own] + 1).tolist(), X.data[own].tolist(), strict=True)
-            file.write(" ".join([str(label), *(f"{j}:{value!r}" for j, value in pairs)]) + "\n")
-    found = machine("CSR").fit(mm.data.open(path, rows=4000, n_features=D))
-    expected = machine("CSR").fit(X, numbers)
-    assert_same_model(found, expected)
+    mm.data.write_svmlight(tmp_path / "rows.svm", X, numbers)
+    found = machine("CSR").fit(mm.data.open(tmp_path / "rows.svm", rows=4000, n_features=D))
+    assert_same_model(found, machine("CSR").fit(X, numbers))
 
 
 @pytest.mark.parametrize("with_client", [False, True], ids=["here", "on workers"])
@@ -304,7 +238,9 @@ def test_collections_of_dask_are_fitted_as_they_are(
     elif kind == "frame":
         import dask.dataframe
 
-        table = dask.dataframe.from_pandas(frame_of(X, y), npartitions=5)
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame(X, columns=[f"x{j}" for j in range(D)]).assign(animal=y)
+        table = dask.dataframe.from_pandas(frame, npartitions=5)
         source = mm.data.open(table, label="animal", **options)
     else:
         parts = [dask.delayed(part) for part in mm.data.chunks(X, y, 2500)]

@@ -21,11 +21,12 @@ import maxmargin as mm
 from maxmargin import data
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
-from maxmargin.rows import checkpoint, on_disk
+from maxmargin.rows import checkpoint
 from maxmargin.rows.blocks import Block, RowsInMemory, join
 from maxmargin.rows.on_dask import RowsOnDask
-from maxmargin.rows.on_disk import RowsOnDisk, VectorOnDisk
+from maxmargin.rows.on_disk import RowsOnDisk
 from maxmargin.rows.row_source import BlockOptions, Part, RowSource
+from maxmargin.rows.scratch import Budget, VectorOnDisk
 from maxmargin.rows.survey import Survey, merge_surveys, survey, survey_part
 from maxmargin.runtime import clock
 from maxmargin.runtime.atomic_write import write_atomically
@@ -294,13 +295,13 @@ def test_passes_give_the_bits_of_memory(kind: str, parts: int, memory: int | Non
         np.testing.assert_array_equal(found, expected)
     rows_unread = there.map(again, writes=("scores",), reads_rows=False, numbers=N)
     assert rows_unread == here.map(again, writes=("scores",))
-    np.testing.assert_array_equal(there.vector("scores").whole(), here.vector("scores"))
+    np.testing.assert_array_equal(there.vector("scores").array(), here.vector("scores"))
     assert there.map(extent, merge=join) == here.map(extent, merge=join)
     start = np.zeros(here.d)
     np.testing.assert_array_equal(
         there.fold(compose, start, writes=("seen",)), here.fold(compose, start, writes=("seen",))
     )
-    assert there.vector("seen").whole()[::97][0] == here.vector("seen")[::97][0]
+    assert there.vector("seen").array()[::97][0] == here.vector("seen")[::97][0]
     assert (there.n, there.d, there.numbers) == (here.n, here.d, here.numbers)
     assert only_this_thread()
 
@@ -398,14 +399,14 @@ def test_targets_are_labels_of_regression() -> None:
     y = np.random.default_rng(0).standard_normal(N)
     source = Cut(rows_of("float32"), y, parts=7, memory=SMALL)
     rows = RowsOnDisk(source, survey(source, targets=True), regression=True)
-    np.testing.assert_array_equal(rows.vector("labels").whole(), y)
-    np.testing.assert_array_equal(rows.vector("weight").whole(), np.ones(N))
+    np.testing.assert_array_equal(rows.vector("labels").array(), y)
+    np.testing.assert_array_equal(rows.vector("weight").array(), np.ones(N))
 
 
 def test_many_classes_have_their_numbers() -> None:
     y = np.array([f"class {i % 1000:04}" for i in range(N)])
     source = Cut(rows_of("float32"), y, parts=7, memory=SMALL)
-    found = RowsOnDisk(source, survey(source)).vector("labels").whole()
+    found = RowsOnDisk(source, survey(source)).vector("labels").array()
     np.testing.assert_array_equal(found, np.arange(N) % 1000)
     assert found.dtype == np.int64
 
@@ -428,7 +429,7 @@ def test_sources_of_all_kinds_give_the_bits_of_memory(tmp_path: Path, memory: in
             found = rows.map(dot, w, writes=("scores",))
             assert found[0] == expected[0]
             np.testing.assert_array_equal(found[1], expected[1])
-        np.testing.assert_array_equal(rows.vector("labels").whole(), np.searchsorted([-3, 2, 9], y))
+        np.testing.assert_array_equal(rows.vector("labels").array(), np.searchsorted([-3, 2, 9], y))
 
 
 # ------------------------------------------------------------------- vectors
@@ -440,11 +441,11 @@ def test_old_vectors_live_on_in_handles(memory: int | None) -> None:
     w = np.ones(3 * D)
     rows.map(score, w, writes=("scores",))
     old = rows.vector("scores")
-    before = old.whole().copy()
+    before = old.array().copy()
     rows.renew("scores")
     rows.map(score, 2 * w, writes=("scores",))
-    np.testing.assert_array_equal(old.whole(), before)
-    np.testing.assert_array_equal(rows.vector("scores").whole(), 2 * before)
+    np.testing.assert_array_equal(old.array(), before)
+    np.testing.assert_array_equal(rows.vector("scores").array(), 2 * before)
     rows.put("scores", old)
     np.testing.assert_array_equal(np.asarray(rows.vector("scores")), before)
     assert len(old) == N
@@ -459,7 +460,8 @@ def test_vectors_beyond_the_memory_are_in_files_that_vanish(tmp_path: Path) -> N
     rows = opened("float64", 7)
     budget = rows._read.budget
     budget.folder = tmp_path / "scratch"
-    names = tuple(f"v{i}" for i in range(9))
+    rows.map(extent, merge=join)
+    names, held = tuple(f"v{i}" for i in range(9)), budget.used
 
     def fill(block: Block) -> None:
         for i, name in enumerate(names):
@@ -469,13 +471,13 @@ def test_vectors_beyond_the_memory_are_in_files_that_vanish(tmp_path: Path) -> N
     in_files = [name for name in names if rows.vector(name)._array is None]
     assert len(in_files) > 3
     assert budget.used <= budget.limit
-    assert [float(rows.vector(name).whole().mean()) for name in names] == list(range(9))
+    assert [float(rows.vector(name).array().mean()) for name in names] == list(range(9))
     rows.put("flags", np.arange(3 * N).reshape(N, 3) % 2 == 0)
     assert rows.vector("flags").rows(5, 7).tolist() == [[False, True, False], [True, False, True]]
     assert list((tmp_path / "scratch").iterdir()) == []  # they have no name
-    rows.close()
+    rows.renew(*names, "flags")
     gc.collect()
-    assert budget.used == 0
+    assert budget.used == held
 
 
 def test_a_full_disk_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -484,21 +486,21 @@ def test_a_full_disk_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     with pytest.raises(OSError, match="set checkpoint= to a folder with enough space"):
-        VectorOnDisk((9,), np.float64, on_disk._Budget(0, None))
+        VectorOnDisk((9,), np.float64, Budget(0, None))
 
 
 @pytest.mark.parametrize("memory", [SMALL, 4_000_000, None])
 def test_each_loss_has_vectors_of_its_own(memory: int | None) -> None:
     rows = opened("float64", 7, memory)
-    labels, weight = rows.vector("labels").whole(), rows.vector("weight").whole()
+    labels, weight = rows.vector("labels").array(), rows.vector("weight").array()
     one, other = rows.with_loss(hinge), rows.with_loss(lambda y, w: hinge(2 - y, w))
     for view, loss in ((one, hinge(labels, weight)), (other, hinge(2 - labels, weight))):
         here = in_memory("float64", loss)
         for _ in range(2):
             assert view.map(loss_sums, reads_rows=False) == here.map(loss_sums)
         view.map(put_high, writes=("scores",))
-        np.testing.assert_array_equal(view.vector("scores").whole(), loss.high)
-    np.testing.assert_array_equal(one.vector("scores").whole(), hinge(labels, weight).high)
+        np.testing.assert_array_equal(view.vector("scores").array(), loss.high)
+    np.testing.assert_array_equal(one.vector("scores").array(), hinge(labels, weight).high)
     assert "scores" not in rows.vectors
 
 
@@ -518,9 +520,9 @@ def test_vectors_are_restored_whatever_the_blocks(tmp_path: Path) -> None:
         np.testing.assert_array_equal(state["w"], w)
         assert int(state["step"]) == 3
         for name in ("scores", "flags"):
-            expected = rows.vector(name).whole()
-            np.testing.assert_array_equal(later.vector(name).whole(), expected)
-            assert later.vector(name).whole().dtype == expected.dtype
+            expected = rows.vector(name).array()
+            np.testing.assert_array_equal(later.vector(name).array(), expected)
+            assert later.vector(name).array().dtype == expected.dtype
         later.save(tmp_path / "saved", ("scores",), {"step": 4})
         rows.save(tmp_path / "saved", ("scores", "flags"), {"w": w, "step": 3})
     left = later.saved_state(tmp_path / "saved")
@@ -541,7 +543,7 @@ def test_a_fit_on_disk_and_one_on_a_cluster_go_on_from_each_other(
         one.put("v", np.random.default_rng(1).normal(size=N))
         one.save(tmp_path, ("v",), {"step": 7})
         other.restore(tmp_path)
-        np.testing.assert_array_equal(other.vector("v").whole(), one.vector("v").whole())
+        np.testing.assert_array_equal(other.vector("v").array(), one.vector("v").array())
         assert int((other.saved_state(tmp_path) or {})["step"]) == 7
 
 
@@ -570,7 +572,7 @@ def test_a_set_that_was_not_finished_leaves_the_one_before(
         later = opened("float64", 7)
         later.restore(tmp_path)
         assert int(later.saved_state(tmp_path)["number"]) == number  # type: ignore[index]
-        assert (later.vector("v").whole() == number).all()
+        assert (later.vector("v").array() == number).all()
 
 
 def test_a_killed_process_leaves_a_complete_set(tmp_path: Path) -> None:
@@ -595,7 +597,7 @@ def test_a_killed_process_leaves_a_complete_set(tmp_path: Path) -> None:
     later = opened("float64", 7)
     later.restore(tmp_path)
     assert int(later.saved_state(tmp_path)["number"]) == 1  # type: ignore[index]
-    assert (later.vector("v").whole() == 1).all()
+    assert (later.vector("v").array() == 1).all()
 
 
 def test_damaged_and_foreign_sets_are_refused(tmp_path: Path) -> None:
@@ -717,15 +719,6 @@ def test_a_survey_of_other_parts_is_refused() -> None:
         RowsOnDisk(Cut(rows_of("float64"), labels_of(), parts=3), rows.survey)
 
 
-def test_closing_lets_go_of_rows() -> None:
-    with opened("float64", 7, None) as rows:
-        rows.map(score, np.ones(3 * D), writes=("scores",))
-        assert rows._read.complete
-    assert not rows._read.complete
-    assert rows.vectors == {}
-    assert len(rows.map(extent, merge=join)) == 8  # they are read again
-
-
 # ------------------------------------------------------------------- memory
 
 
@@ -792,13 +785,6 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def limit_memory(count: int) -> None:
-    """Let this process have so many bytes, threads and libraries included."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_DATA, (count, count))
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux does")
 def test_memory_is_bounded_by_three_blocks() -> None:
     out = run_in_child(
@@ -815,18 +801,3 @@ def test_memory_is_bounded_by_three_blocks() -> None:
     assert read > size
     assert grown <= 3 * block
     assert grown <= 64_000_000
-
-
-@pytest.mark.full
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited as Linux does")
-def test_forty_gigabytes_are_gone_over_within_two() -> None:
-    out = run_in_child(
-        """
-        limit_memory(2_000_000_000)
-        known, rows = go_over(Generated(40_000_000_000, "1GB", part_bytes=32_000_000), passes=1)
-        print(known.n * 50 * 8, peak())
-        """
-    )
-    size, most = map(int, out.split())
-    assert size > 39_900_000_000
-    assert most <= 2_000_000_000

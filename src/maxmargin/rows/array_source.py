@@ -52,8 +52,8 @@ class NpyFile:
         self.stamp.check()
         width = int(np.prod(self.shape[1:], dtype=np.int64))
         if self.fortran:
-            whole = np.memmap(self.stamp.path, self.dtype, "r", self.offset, self.shape, order="F")
-            return np.array(whole[begin:end], order="C")
+            rows = np.memmap(self.stamp.path, self.dtype, "r", self.offset, self.shape, order="F")
+            return np.array(rows[begin:end], order="C")
         place = self.offset + begin * width * self.dtype.itemsize
         shape = end - begin, *self.shape[1:]
         with Path(self.stamp.path).open("rb") as file:

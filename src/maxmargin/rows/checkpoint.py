@@ -107,6 +107,36 @@ class SavedVectors:
         return self.folder / f"vectors-{self.token}-{first}.npz"
 
 
+class Resumable:
+    """Rows in blocks whose vectors can be saved: what rows on disk and on Dask share."""
+
+    n: int
+
+    def saved_state(self, folder: str | os.PathLike[str]) -> dict[str, Any] | None:
+        """Return the state that ``save`` wrote last with its vectors; None if there is none."""
+        found = SavedVectors.find(folder)
+        return None if found is None else found.state()
+
+    def restore(self, folder: str | os.PathLike[str]) -> None:
+        """Set vectors to what ``save`` wrote last, whatever the blocks and workers were then.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder holds no complete set.
+        DataFileError
+            If a file is damaged, or the vectors are of other rows.
+        """
+        saved = SavedVectors.find(folder)
+        if saved is None:
+            raise FileNotFoundError(f"{folder} holds no vectors: nothing was saved there.")
+        saved.check(self.n)
+        self._take(saved)
+
+    def _take(self, saved: SavedVectors) -> None:
+        raise NotImplementedError
+
+
 def _write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
     named = {f"of_{name}": array for name, array in arrays.items()}  # savez has names of its own
 

@@ -21,6 +21,7 @@ from maxmargin.rows.frames import (
     names_if_texts,
     read_frame,
 )
+from maxmargin.rows.pieces import bytes_of
 from maxmargin.rows.row_source import Cursor, Part, Request, RowSource, digest
 from maxmargin.validation.data import as_labels, as_rows, as_weights
 
@@ -75,15 +76,14 @@ class ChunkForm(NamedTuple):
         """Return what a chunk is; None: nothing has been asked of its columns."""
         plan = None if request is None else choose_in_chunk(item, request)
         found = as_part(item, plan)
-        X, sparse, names = as_rows(found.X), bool(sp.issparse(found.X)), None
+        X, names = as_rows(found.X), None
         if plan is not None:
             names = names_if_texts(plan.features)
         elif is_frame(found.X):
             names = names_if_texts(frame_names(found.X))
         has = found.y is not None, found.weight is not None
-        arrays = (X.data, X.indices, X.indptr) if sparse else (X,)
-        size = sum(int(each.nbytes) for each in arrays) + 8 * int(X.shape[0])
-        return cls(X.shape[1], X.dtype, sparse, plan, names, *has, size)
+        size = bytes_of(X) + 8 * int(X.shape[0])
+        return cls(X.shape[1], X.dtype, bool(sp.issparse(X)), plan, names, *has, size)
 
 
 class ChunkSource(RowSource):
@@ -212,24 +212,20 @@ class _SpooledChunk:
 
     scratch: _ScratchFolder
     number: int
-    sparse: bool
     shape: tuple[int, int]
-    has: tuple[bool, bool] = (False, False)
 
-    def path(self, what: str) -> Path:
-        return Path(self.scratch.folder, f"{self.number:08d}-{what}.npy")
+    @property
+    def path(self) -> Path:
+        return Path(self.scratch.folder, f"{self.number:08d}.npz")
 
     def __call__(self) -> tuple[Any, Any, Any]:
-        if self.sparse:
-            arrays = [np.load(self.path(name)) for name in ("data", "indices", "indptr")]
-            X = sp.csr_array(tuple(arrays), shape=self.shape)
-        else:
-            X = np.load(self.path("X"))
-        y, weight = (
-            np.load(self.path(name)) if has else None
-            for name, has in zip(("y", "weight"), self.has, strict=True)
-        )
-        return X, y, weight
+        with np.load(self.path) as found:
+            if "X" in found:
+                X = found["X"]
+            else:
+                arrays = found["data"], found["indices"], found["indptr"]
+                X = sp.csr_array(arrays, shape=self.shape)
+            return X, found.get("y"), found.get("weight")
 
 
 def spool(chunks: Iterator[Any], request: Request) -> SequenceSource:
@@ -256,15 +252,13 @@ def spool(chunks: Iterator[Any], request: Request) -> SequenceSource:
 
 def _write_chunk(scratch: _ScratchFolder, number: int, found: Part) -> _SpooledChunk:
     X = as_rows(found.X)
-    has = (found.y is not None, found.weight is not None)
-    one = _SpooledChunk(scratch, number, bool(sp.issparse(X)), X.shape, has)
+    one = _SpooledChunk(scratch, number, X.shape)
     arrays = {"X": X}
-    if one.sparse:
+    if sp.issparse(X):
         arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
     if found.y is not None:
         arrays["y"] = as_labels(found.y)
     if found.weight is not None:
         arrays["weight"] = as_weights(found.weight)
-    for name, array in arrays.items():
-        np.save(one.path(name), array)
+    np.savez(one.path, allow_pickle=False, **arrays)
     return one

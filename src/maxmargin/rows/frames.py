@@ -84,8 +84,8 @@ def _numbers_of(column: nw.Series[Any], dtype: Any, name: str) -> Any:
         values = [np.nan if value is None else float(value) for value in column.to_list()]
         return np.array(values, dtype=dtype)
     there = column.drop_nulls()
-    whole = column.dtype.is_integer() and len(there) > 0
-    if whole and max(abs(there.max()), abs(there.min())) >= _EXACT:
+    integers = column.dtype.is_integer() and len(there) > 0
+    if integers and max(abs(there.max()), abs(there.min())) >= _EXACT:
         raise DataFileError(f"{name} holds {column.dtype}, of which not all are numbers of 53 bits")
     narrow = dtype == np.float32
     return column.cast(nw.Float32 if narrow else nw.Float64).to_numpy()

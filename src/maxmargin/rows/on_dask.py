@@ -24,12 +24,12 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
 from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves
-from maxmargin.rows.checkpoint import SavedVectors
+from maxmargin.rows.checkpoint import Resumable, SavedVectors
 from maxmargin.rows.cluster import Cluster, connect
+from maxmargin.rows.pieces import stack_rows
 from maxmargin.rows.row_source import Part, RowSource
-from maxmargin.rows.survey import Survey, merge_surveys, survey_part
+from maxmargin.rows.survey import Survey, label_numbers, merge_surveys, survey_part
 from maxmargin.runtime.threads import one_blas_thread
-from maxmargin.validation.data import class_indices
 
 _BLOCK_NUMBERS = 1 << 26  # about how many numbers a block has, unless that makes too many blocks
 _MOST_BLOCKS = 8  # blocks for each thread of the workers at most; one at least
@@ -109,7 +109,7 @@ def _cut(part: Part, begin: int, end: int) -> Part:
     """Return some rows of a part, which need not keep the others in memory."""
     y = None if part.y is None else part.y[begin:end].copy()
     weight = None if part.weight is None else part.weight[begin:end].copy()
-    return Part(_stack([part.X[begin:end]]), y, weight)
+    return Part(part.X[begin:end].copy(), y, weight)
 
 
 def _assemble(
@@ -122,7 +122,10 @@ def _assemble(
                 f"{name}: it has {part.X.shape[0]} rows where there were {rows} when it was read "
                 "before; data must not change during a fit"
             )
-    X = _aligned(parts[0].X) if len(parts) == 1 else _stack([part.X for part in parts])
+    X = _aligned(parts[0].X)
+    if len(parts) > 1:
+        shape, most = (int(edges[-1] - edges[0]), X.shape[1]), sum(part.X.size for part in parts)
+        X = stack_rows((part.X for part in parts), shape, X.dtype, most)
     named = zip(expected, parts, strict=True)
     labels = np.concatenate([_labels(part, classes, regression, name) for (name, _), part in named])
     weight = np.concatenate([_weight(part) for part in parts])
@@ -134,29 +137,13 @@ def _labels(part: Part, classes: Any, regression: bool, name: str) -> Any:
         return np.zeros(part.X.shape[0], dtype=np.int64)
     if regression:
         return np.asarray(part.y, dtype=np.float64)
-    try:
-        return class_indices(classes, np.asarray(part.y)).astype(np.int64, copy=False)
-    except ValueError as unknown:
-        raise DataFileError(
-            f"{name}: its labels are not those that were found when it was read before "
-            f"({unknown}); data must not change during a fit"
-        ) from unknown
+    return label_numbers(classes, part.y, name).astype(np.int64, copy=False)
 
 
 def _weight(part: Part) -> Floats:
     if part.weight is None:
         return np.ones(part.X.shape[0])
     return np.asarray(part.weight, dtype=np.float64)
-
-
-def _stack(parts: list[Any]) -> Any:
-    if not sp.issparse(parts[0]):
-        return np.concatenate(parts)
-    counts = np.concatenate([np.diff(part.indptr) for part in parts])
-    indptr = np.concatenate([np.zeros(1, counts.dtype), np.cumsum(counts, dtype=np.int64)])
-    data = np.concatenate([part.data for part in parts])
-    indices = np.concatenate([part.indices for part in parts])
-    return type(parts[0])((data, indices, indptr), shape=(len(counts), parts[0].shape[1]))
 
 
 def _loss_of(rule: bytes, held: HeldRows) -> HeldLoss:
@@ -337,7 +324,7 @@ class VectorOnDask:
     def __len__(self) -> int:
         return self.blocks.n
 
-    def whole(self) -> Any:
+    def array(self) -> Any:
         """Return it as an array of all rows."""
         return self.blocks.fetch_vector(self.name, self.kept)
 
@@ -350,7 +337,7 @@ class _Counts:
     bytes_read: int = 0
 
 
-class RowsOnDask:
+class RowsOnDask(Resumable):
     """Rows on the workers of a cluster, as ``Blocks``: equal to ``RowsInMemory`` to the last bit.
 
     Parameters
@@ -509,7 +496,7 @@ class RowsOnDask:
     def describe(self, block: int) -> str:
         """Return the number of a block, its rows and the parts they come from, for messages."""
         first, end = int(self._edges[block][0]), int(self._edges[block][-1])
-        parts = [part for part, _, _ in _covering(self._offsets, first, end)]
+        parts = [part for part, _, _ in self.survey.parts_between(first, end)]
         names = self.source.describe(parts[0]) if parts else "no part"
         if len(parts) > 1:
             names += f" to {self.source.describe(parts[-1])}"
@@ -527,7 +514,7 @@ class RowsOnDask:
             self._vectors.pop(name, None)
 
     def vector(self, name: str) -> VectorOnDask:
-        """Return a handle of a vector as it is now; its ``whole()`` is an array of all rows."""
+        """Return a handle of a vector as it is now; its ``array()`` is an array of all rows."""
         return VectorOnDask(self, name, self._vectors[name])
 
     def put(self, name: str, vector: Any) -> None:
@@ -554,11 +541,6 @@ class RowsOnDask:
 
     # ------------------------------------------------------------------- checkpoints
 
-    def saved_state(self, folder: str | Path) -> dict[str, Any] | None:
-        """Return the state that ``save`` wrote last with its vectors; None if there is none."""
-        found = SavedVectors.find(folder)
-        return None if found is None else found.state()
-
     def save(
         self, folder: str | Path, names: Sequence[str], state: dict[str, Any] | None = None
     ) -> None:
@@ -574,14 +556,6 @@ class RowsOnDask:
         saved.complete(state)
         self._take(saved)
         saved.remove_others(list(self._live))
-
-    def restore(self, folder: str | Path) -> None:
-        """Take the vectors that ``save`` wrote, by whatever number of workers."""
-        saved = SavedVectors.find(folder)
-        if saved is None:
-            raise FileNotFoundError(f"{folder} holds no vectors: nothing was saved there.")
-        saved.check(self.n)
-        self._take(saved)
 
     def _take(self, saved: SavedVectors) -> None:
         self._live.add(saved)
@@ -604,10 +578,7 @@ class RowsOnDask:
 
     def _assembled(self, parts: list[Any]) -> list[Any]:
         """Return futures of the blocks; parts are let go of once these are there."""
-        self._offsets = np.concatenate([[0], np.cumsum(self.survey.rows)]).astype(np.int64)
-        covers = [
-            list(_covering(self._offsets, int(edges[0]), int(edges[-1]))) for edges in self._edges
-        ]
+        covers = [self.survey.parts_between(int(edges[0]), int(edges[-1])) for edges in self._edges]
         cuts = [cut for cover in covers for cut in cover if cut[2] - cut[1] < self._rows_of(cut[0])]
         columns = ([parts[part] for part, _, _ in cuts], *list(zip(*cuts, strict=True))[1:])
         cut_off = self._cluster.map("cut", _cut, *columns) if cuts else []
@@ -640,13 +611,3 @@ def _block_edges(leaves: Ints, numbers: float, threads: int) -> list[Ints]:
     wanted = min(max(threads, numbers / _BLOCK_NUMBERS), _MOST_BLOCKS * threads, count)
     run = 1 << int(math.log2(count / wanted))
     return [leaves[at : at + run + 1] for at in range(0, count, run)]
-
-
-def _covering(offsets: Ints, first: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Iterate over parts with some of these rows: number, first and end of these in the part."""
-    for part in range(int(np.searchsorted(offsets, first, side="right")) - 1, len(offsets) - 1):
-        begin, stop = int(offsets[part]), int(offsets[part + 1])
-        if begin >= end:
-            return
-        if min(stop, end) > max(begin, first):
-            yield part, max(first - begin, 0), min(stop, end) - begin

@@ -13,10 +13,7 @@ first pass.
 
 import copy
 import ctypes
-import mmap
 import os
-import shutil
-import tempfile
 import threading
 import weakref
 from collections import deque
@@ -25,25 +22,23 @@ from contextlib import closing
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
-from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves, view_csr_rows
-from maxmargin.rows.checkpoint import SavedVectors
+from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves
+from maxmargin.rows.checkpoint import Resumable, SavedVectors
+from maxmargin.rows.pieces import bytes_of, narrow, stack_rows, view_rows
 from maxmargin.rows.read_ahead import read_ahead
 from maxmargin.rows.row_source import Part, RowSource
-from maxmargin.rows.stored_files import map_numbers
-from maxmargin.rows.survey import Survey
+from maxmargin.rows.scratch import Budget, Spool, VectorOnDisk
+from maxmargin.rows.survey import Survey, label_numbers
 from maxmargin.runtime import clock
 from maxmargin.runtime.threads import share_work, usual_threads
-from maxmargin.validation.data import class_indices
 
 LossRule = Callable[[Any, Any], Loss]  # (labels, weight) of some rows -> their losses
 
@@ -53,12 +48,9 @@ _TAKEN_OUT = 1 << 25  # bytes of the memory, at most, for a subsample that is so
 _OF_PHYSICAL = 8  # memory is by default the machine's divided by this
 _BESIDE_A_ROW = 80  # bytes of a block: labels, weight, loss and a few vectors
 _WORTH_A_THREAD = 1 << 19  # numbers read in a pass
-_SPARE_DISK = 2.0  # times the space that a scratch file of rows takes must be free
-_PAGE = mmap.ALLOCATIONGRANULARITY
-_WRITTEN = 1 << 24  # bytes at once
 
 
-class RowsOnDisk:
+class RowsOnDisk(Resumable):
     """Rows of a source as Blocks: read in every pass, or kept if they fit.
 
     Vectors "labels" (int64 numbers of classes, or float64 targets) and "weight" (float64) exist
@@ -259,25 +251,7 @@ class RowsOnDisk:
         saved.complete(state)
         saved.remove_others()
 
-    def saved_state(self, folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-        """Return the state that ``save`` wrote last with its vectors; None if there is none."""
-        found = SavedVectors.find(folder)
-        return None if found is None else found.state()
-
-    def restore(self, folder: str | os.PathLike[str]) -> None:
-        """Set vectors to what ``save`` wrote last, whatever the blocks were then.
-
-        Raises
-        ------
-        FileNotFoundError
-            If the folder holds no complete set.
-        DataFileError
-            If a file is damaged, or the vectors are of other rows.
-        """
-        saved = SavedVectors.find(folder)
-        if saved is None:
-            raise FileNotFoundError(f"{folder} holds no vectors: nothing was saved there.")
-        saved.check(self.n)
+    def _take(self, saved: SavedVectors) -> None:
         vectors: dict[str, VectorOnDisk] = {}
         for begin, end in pairwise(self.edges.tolist()):
             clock.check()
@@ -287,20 +261,6 @@ class RowsOnDisk:
                     vectors[name] = VectorOnDisk(shape, values.dtype, self._read.budget)
                 vectors[name].rows(begin, end)[...] = values
         self.vectors.update(vectors)
-
-    # The end.
-
-    def close(self) -> None:
-        """Let go of rows and vectors; scratch files vanish."""
-        self.vectors.clear()
-        self.losses.clear()
-        self._read.forget()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 class _CachedLoss:
@@ -381,7 +341,7 @@ class _ReadRows:
         self.keeps = sum(sizes) <= self.memory // 2
         self.kept: list[Any] = [None] * (len(self.edges) - 1)
         left = self.memory - _LEAST_BLOCKS * self.block_bytes
-        self.budget = _Budget(min(self.memory // _SHARES, left), source.options.checkpoint)
+        self.budget = Budget(min(self.memory // _SHARES, left), source.options.checkpoint)
         self.filled = survey.rows == 0  # parts whose labels are known
         self.labels: VectorOnDisk | None = None
         self.weight: VectorOnDisk | None = None
@@ -389,7 +349,7 @@ class _ReadRows:
         self.lock = threading.Lock()
         self.bytes_read = self.passes = 0
         slow = source.slow and not self.keeps
-        self.spool = _Spool(source.options.checkpoint, survey) if slow else None
+        self.spool = Spool(source.options.checkpoint, survey) if slow else None
 
     @property
     def complete(self) -> bool:
@@ -405,14 +365,6 @@ class _ReadRows:
         """Remember that all rows are gone through."""
         with self.lock:
             self.passes += 1
-
-    def forget(self) -> None:
-        """Let go of all that is kept."""
-        self.kept = [None] * len(self.kept)
-        self.spool = None
-        self.filled = self.survey.rows == 0
-        self.labels = self.weight = None
-        self.expanded = {}
 
     def _leaf_bytes(self) -> list[int]:
         """Return about how many bytes the rows of each leaf take, with what is beside them."""
@@ -448,28 +400,20 @@ class _ReadRows:
         return found
 
     def _rows(self, begin: int, end: int, last: "_LastPart") -> Any:
-        first = int(np.searchsorted(self.starts, begin, side="right")) - 1
-        beyond = int(np.searchsorted(self.starts, end, side="left"))
-        parts = [part for part in range(first, beyond) if self.survey.rows[part]]
+        cuts = self.survey.parts_between(begin, end)
         if (X := self.source.rows_between(begin, end)) is not None:
-            for part in parts:  # reading one takes no time, but its labels are needed
+            for part, _, _ in cuts:  # reading one takes no time, but its labels are needed
                 if not self.filled[part]:
                     self._fill(part, self.source.reload(part))
             with self.lock:
                 self.bytes_read += X.nbytes
             return X
-        cuts = [
-            (part, max(begin - int(self.starts[part]), 0), end - int(self.starts[part]))
-            for part in parts
-        ]
         if len(cuts) == 1:
             part, low, high = cuts[0]
-            return _narrow(_view(last.load(part).X, low, high))
-        pieces = (_view(last.load(part).X, low, high) for part, low, high in cuts)
-        shape, most = (end - begin, self.survey.d), int(self.survey.numbers[parts].sum())
-        if self.survey.sparse:
-            return _stack_sparse(pieces, shape, self.survey.dtype, most)
-        return _stack(pieces, shape, self.survey.dtype)
+            return narrow(view_rows(last.load(part).X, low, high))
+        pieces = (view_rows(last.load(part).X, low, high) for part, low, high in cuts)
+        most = int(self.survey.numbers[[part for part, _, _ in cuts]].sum())
+        return stack_rows(pieces, (end - begin, self.survey.d), self.survey.dtype, most)
 
     def load(self, part: int) -> Any:
         """Load a part, which must be as it was; its labels and weights are kept."""
@@ -485,7 +429,7 @@ class _ReadRows:
                 "learnt from; fit again"
             )
         with self.lock:
-            self.bytes_read += _bytes_of(X) + sum(
+            self.bytes_read += bytes_of(X) + sum(
                 each.nbytes for each in (y, weight) if each is not None
             )
         if not self.filled[part]:
@@ -512,13 +456,8 @@ class _ReadRows:
             if self.weight is None and weight is not None:
                 self.weight = VectorOnDisk((n,), np.float64, self.budget)
         if self.labels is not None and y is not None:
-            try:
-                given = y if self.regression else class_indices(self.survey.classes, np.asarray(y))
-            except ValueError as unknown:
-                raise DataFileError(
-                    f"{self.source.describe(part)}: {unknown} It was changed while it was being "
-                    "learnt from; fit again"
-                ) from unknown
+            name = self.source.describe(part)
+            given = y if self.regression else label_numbers(self.survey.classes, y, name)
             self.labels.rows(begin, end)[...] = given
         if self.weight is not None and weight is not None:
             self.weight.rows(begin, end)[...] = weight
@@ -576,53 +515,6 @@ class _LastPart:
         return self.part
 
 
-def _view(X: Any, begin: int, end: int) -> Any:
-    """Return some rows without copying them."""
-    end = min(end, X.shape[0])
-    return view_csr_rows(X, slice(begin, end)) if sp.issparse(X) else X[begin:end]
-
-
-def _narrow(X: Any) -> Any:
-    """Return sparse rows with indices of 32 bits if they are enough, and an array as it is."""
-    if sp.issparse(X) and max(X.nnz, X.shape[1]) < np.iinfo(np.int32).max:
-        X.indices = X.indices.astype(np.int32, copy=False)
-        X.indptr = X.indptr.astype(np.int32, copy=False)
-    return X
-
-
-def _stack(pieces: Iterator[Any], shape: tuple[int, int], dtype: Any) -> Any:
-    """Return rows one after the other."""
-    X, at = np.empty(shape, dtype=dtype), 0
-    for piece in pieces:
-        X[at : at + len(piece)] = piece
-        at += len(piece)
-    return X
-
-
-def _stack_sparse(pieces: Iterator[Any], shape: tuple[int, int], dtype: Any, most: int) -> Any:
-    """Return CSR rows one after the other, which have at most so many numbers."""
-    small = max(most, shape[1]) < np.iinfo(np.int32).max
-    index = np.int32 if small else np.int64
-    data, indices = np.empty(most, dtype=dtype), np.empty(most, dtype=index)
-    indptr = np.zeros(shape[0] + 1, dtype=index)
-    at = row = 0
-    kind: Any = sp.csr_array
-    for piece in pieces:
-        kind, numbers, rows = type(piece), piece.nnz, piece.shape[0]
-        data[at : at + numbers], indices[at : at + numbers] = piece.data, piece.indices
-        indptr[row + 1 : row + rows + 1] = piece.indptr[1:] + at
-        at, row = at + numbers, row + rows
-    X = kind(shape, dtype=dtype)
-    X.data, X.indices, X.indptr = data[:at], indices[:at], indptr
-    return X
-
-
-def _bytes_of(X: Any) -> int:
-    if sp.issparse(X):
-        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-    return int(X.nbytes)
-
-
 def _largest_run(sizes: list[int], memory: int) -> tuple[int, int]:
     """Return how many leaves (a power of two) a block has, and how many bytes it takes then."""
     most = (memory - min(_TAKEN_OUT, memory // _SHARES)) // _SHARES
@@ -675,165 +567,3 @@ def _read_limit(path: str) -> int | None:
         return int(Path(path).read_text())
     except (OSError, ValueError):  # there is none, or it says "max"
         return None
-
-
-# ------------------------------------------------------------------- rows that were read
-
-
-class _Spool:
-    """Blocks in a scratch file: what takes long to read, or to transform, is read once."""
-
-    def __init__(self, folder: Path | None, survey: Survey) -> None:
-        self.folder, self.survey = folder, survey
-        self.file: Any = None
-        self.end = 0
-        self.places: dict[int, list[tuple[int, Any, tuple[int, ...]]]] = {}
-
-    def write(self, number: int, X: Any) -> bool:
-        """Write a block; return False if there is no space for all of them."""
-        if self.file is None and not self._open():
-            return False
-        arrays = [X.data, X.indices, X.indptr] if self.survey.sparse else [X]
-        places = []
-        try:
-            for array in arrays:
-                places.append((self.end, array.dtype, array.shape))
-                self._append(np.ascontiguousarray(array))
-        except OSError:  # the disk is full: parts are read again
-            return False
-        self.places[number] = places
-        return True
-
-    def _open(self) -> bool:
-        each = self.survey.dtype.itemsize + 8 * self.survey.sparse
-        needed = self.survey.size * each + 8 * self.survey.n * self.survey.sparse
-        where = self.folder or Path(tempfile.gettempdir())
-        where.mkdir(parents=True, exist_ok=True)  # a checkpoint may be the first one
-        if shutil.disk_usage(where).free < _SPARE_DISK * needed:
-            return False
-        self.file = tempfile.TemporaryFile(buffering=0, dir=self.folder)  # noqa: SIM115
-        weakref.finalize(self, self.file.close)
-        return True
-
-    def _append(self, array: npt.NDArray[Any]) -> None:
-        view, at = memoryview(array.reshape(-1).view(np.uint8).data), self.end
-        while len(view):
-            written = os.pwrite(self.file.fileno(), view[:_WRITTEN], at)
-            view, at = view[written:], at + written
-        self.end = -(-at // _PAGE) * _PAGE  # so that arrays are aligned as others are
-
-    def read(self, number: int) -> Any:
-        """Return a block, which is mapped into memory; None if it was not written."""
-        if number not in self.places:
-            return None
-        arrays = [self._mapped(*place) for place in self.places[number]]
-        if not self.survey.sparse:
-            return arrays[0]
-        data, indices, indptr = arrays
-        X = sp.csr_array((len(indptr) - 1, self.survey.d), dtype=data.dtype)
-        X.data, X.indices, X.indptr = data, indices, indptr
-        return X
-
-    def _mapped(self, at: int, dtype: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        return map_numbers(self.file, dtype, shape, at, ahead=True)
-
-
-# ------------------------------------------------------------------- vectors
-
-
-class _Budget:
-    """How many bytes of vectors are in memory, and where the others go."""
-
-    def __init__(self, limit: int, folder: Path | None) -> None:
-        self.limit, self.folder = limit, folder
-        self.used = 0
-        self.lock = threading.RLock()  # what is collected in the middle of it gives back, too
-
-    def take(self, count: int, of: float = 1.0) -> bool:
-        """Return whether so many bytes more are within a share of the limit: then they count."""
-        with self.lock:
-            fits = self.used + count <= self.limit * of
-            self.used += count * fits
-            return fits
-
-    def give_back(self, count: int) -> None:
-        """Count so many bytes less."""
-        with self.lock:
-            self.used -= count
-
-
-class VectorOnDisk:
-    """Numbers of all rows, in memory or in a scratch file: what ``RowsOnDisk.vector`` returns.
-
-    The file has no name, so that it vanishes with the vector or the process, however that ends.
-    """
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any, budget: _Budget) -> None:
-        self.shape, self.dtype = shape, np.dtype(dtype)
-        self._array: npt.NDArray[Any] | None = None
-        self._file: Any = None
-        self._lock = threading.Lock()
-        size = int(np.prod(shape)) * self.dtype.itemsize
-        if budget.take(size):
-            self._array = np.empty(shape, dtype=self.dtype)
-            weakref.finalize(self, budget.give_back, size)
-        else:
-            self._file = _scratch_file(budget.folder, size)
-            weakref.finalize(self, self._file.close)
-
-    @classmethod
-    def holding(cls, array: npt.NDArray[Any], budget: _Budget) -> "VectorOnDisk":
-        """Return a vector that is this array, or has its numbers if memory does not hold it."""
-        made = cls(array.shape, array.dtype, budget)
-        if made._array is not None:
-            made._array = array
-        else:
-            step = max(1, (1 << 24) // max(1, array.nbytes // max(1, len(array))))
-            for begin in range(0, len(array), step):
-                end = min(begin + step, len(array))
-                made.rows(begin, end)[...] = array[begin:end]
-        return made
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def rows(self, begin: int, end: int) -> npt.NDArray[Any]:
-        """Return the numbers of some rows: writing to them changes the vector."""
-        if self._array is not None:
-            return self._array[begin:end]
-        if begin == end:
-            return np.empty((0, *self.shape[1:]), dtype=self.dtype)
-        each = int(np.prod(self.shape[1:])) * self.dtype.itemsize
-        with self._lock:  # the file has one position
-            mapped = np.memmap(
-                self._file, self.dtype, "r+", begin * each, (end - begin, *self.shape[1:])
-            )
-        return np.asarray(mapped)
-
-    def whole(self) -> npt.NDArray[Any]:
-        """Return the numbers of all rows as one array, which takes as much memory as they do."""
-        return self._array if self._array is not None else self.rows(0, len(self)).copy()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        return np.array(self.whole(), dtype=dtype, copy=copy)
-
-
-def _scratch_file(folder: Path | None, size: int) -> Any:
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    file = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115 - the vector closes it
-    try:
-        if hasattr(os, "posix_fallocate"):  # a full disk is found out here, not in a compiled loop
-            os.posix_fallocate(file.fileno(), 0, max(size, 1))
-        else:
-            file.truncate(size)
-    except OSError as full:
-        file.close()
-        where = folder or tempfile.gettempdir()
-        raise OSError(
-            full.errno,
-            f"{full.strerror}: a scratch file of {size} bytes is needed, since memory= does not "
-            "hold all numbers that belong to rows; set checkpoint= to a folder with enough space",
-            str(where),
-        ) from full
-    return file

@@ -8,7 +8,6 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -140,9 +139,8 @@ class RowSource:
         raise NotImplementedError
 
     def delayed(self, part: int) -> Any:
-        """Return a dask ``Delayed`` that computes to a Part."""
-        dask: Any = import_module("dask")
-        return dask.delayed(self.load, pure=False)(part)
+        """Return a dask ``Delayed`` that computes to a checked Part, if Dask makes the parts."""
+        raise NotImplementedError
 
     def detached(self) -> "RowSource":
         """Return what checks and describes parts elsewhere, without what their rows are made of."""

@@ -1,15 +1,13 @@
 """Standardizing rows in parts: means and variances in one pass, merged part by part."""
 
-from collections.abc import Iterable
-from importlib import import_module
+import copy
 from typing import Any
 
 import numpy as np
 
-from maxmargin.rows.blocks import Tree
-from maxmargin.rows.cluster import compute
-from maxmargin.rows.row_source import Part, RowSource
-from maxmargin.rows.survey import ColumnSums, column_sums, merge_columns
+from maxmargin.rows.cluster import cluster_of
+from maxmargin.rows.row_source import RowSource
+from maxmargin.rows.survey import Survey, survey
 
 
 def standardize(source: RowSource) -> RowSource:
@@ -46,32 +44,21 @@ def standardize(source: RowSource) -> RowSource:
         raise TypeError(
             f"source must be what maxmargin.data.open returns, not {type(source).__name__}"
         )
-    tree = Tree(merge_columns)
-    for part, found in enumerate(_sums(source)):
-        tree.put(part, found)
-    total = tree.result()
-    if total is None or not total.rows:
-        raise ValueError(f"{source!r} has no rows; add rows")
-    return source.scaled(_scaler(total, source))
+    plain = copy.copy(source)
+    plain.labelled = plain.weighted = False
+    client = source.options.client
+    if client is None or source.in_memory:
+        return source.scaled(_scaler(survey(plain), source))
+    from maxmargin.rows.on_dask import survey_on_dask
+
+    with cluster_of(client) as connected:
+        return source.scaled(_scaler(survey_on_dask(plain, connected), source))
 
 
-def _sums(source: RowSource) -> Iterable[ColumnSums]:
-    if source.options.client is None or source.in_memory:
-        return map(_sums_of, source)
-    dask: Any = import_module("dask")
-    step = dask.delayed(_sums_of, pure=False)
-    work = [step(source.delayed(part)) for part in range(len(source))]
-    return compute(work, source.options.client)
-
-
-def _sums_of(found: Part) -> ColumnSums:
-    return column_sums(found.X)
-
-
-def _scaler(total: ColumnSums, source: RowSource) -> Any:
+def _scaler(found: Survey, source: RowSource) -> Any:
     from sklearn.preprocessing import StandardScaler
 
-    n, mean, variance = total.rows, total.means, total.variances
+    n, mean, variance = found.n, found.columns.means, found.columns.variances
     # What rounding may have left of the variance of a constant column, as scikit-learn has it.
     eps = np.finfo(np.float64).eps
     constant = variance <= n * eps * variance + (n * mean * eps) ** 2

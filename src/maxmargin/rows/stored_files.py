@@ -117,9 +117,15 @@ def _find_cursor(token: str) -> Cursor:
 
 
 def map_numbers(
-    file: Any, dtype: Any, shape: tuple[int, ...], offset: int, *, ahead: bool = False
+    file: Any,
+    dtype: Any,
+    shape: tuple[int, ...],
+    offset: int,
+    *,
+    ahead: bool = False,
+    writable: bool = False,
 ) -> npt.NDArray[Any]:
-    """Return numbers of an open file as an array that cannot be written to.
+    """Return numbers of an open file as an array; writing to it changes the file, if that may be.
 
     ``ahead``: let the file be read now, by this thread, rather than when the numbers are used.
     """
@@ -128,7 +134,7 @@ def map_numbers(
         return np.empty(shape, dtype)
     begin = offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
     length = offset - begin + count * np.dtype(dtype).itemsize
-    options: dict[str, Any] = {"access": mmap.ACCESS_READ}
+    options: dict[str, Any] = {"access": mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ}
     if ahead and hasattr(mmap, "MAP_POPULATE"):
         options = {"flags": mmap.MAP_SHARED | mmap.MAP_POPULATE, "prot": mmap.PROT_READ}
     held = mmap.mmap(file.fileno(), length, offset=begin, **options)

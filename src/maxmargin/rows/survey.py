@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.errors import DataFileError
 from maxmargin.rows.blocks import Tree
 from maxmargin.rows.read_ahead import read_ahead
 from maxmargin.rows.row_source import Part, RowSource
@@ -118,6 +119,15 @@ class Survey:
     def size(self) -> int:
         """The numbers that all rows are made of."""
         return int(self.numbers.sum())
+
+    def parts_between(self, begin: int, end: int) -> list[tuple[int, int, int]]:
+        """Return the parts that have some of these rows: number, first and end of these in it."""
+        ends = np.cumsum(self.rows)
+        starts = ends - self.rows
+        return [
+            (int(part), max(begin - int(starts[part]), 0), int(min(ends[part], end) - starts[part]))
+            for part in np.flatnonzero((starts < end) & (ends > begin) & (self.rows > 0))
+        ]
 
     @property
     def classes(self) -> npt.NDArray[Any]:
@@ -237,6 +247,16 @@ def _target_range(y: npt.NDArray[Any]) -> TargetRange:
     return TargetRange(len(target), float(target.min()), float(target.max()), mean, scatter)
 
 
+def label_numbers(classes: npt.NDArray[Any], y: npt.NDArray[Any], name: str) -> Ints:
+    """Return the numbers of classes for the labels of a part that was surveyed before."""
+    try:
+        return class_indices(classes, y)
+    except ValueError as unknown:
+        raise DataFileError(
+            f"{name}: {unknown} It was changed while it was being learnt from; fit again"
+        ) from unknown
+
+
 # ------------------------------------------------------------------- sums over columns
 
 
@@ -268,7 +288,9 @@ def _sums_of_piece(X: Any, begin: int, end: int) -> ColumnSums:
             squares = np.einsum("ij,ij->i", values, values)
             means = values.sum(axis=0) / count
             values = values - means
-            deviations = np.einsum("ij,ij->j", values, values)
+            rest = values.sum(axis=0)  # what rounding left of 0
+            means = means + rest / count
+            deviations = np.einsum("ij,ij->j", values, values) - rest * rest / count
     at = begin + int(np.argmax(squares))  # the first NaN, if there is one
     row = np.abs(X[at : at + 1].toarray().ravel() if sp.issparse(X) else X[at])
     column = int(np.argmax(row))

@@ -210,7 +210,7 @@ def client_of(source: RowSource) -> Any:
 
 def vector_of(vector: Any) -> Any:
     """Return a vector of blocks as an array of all rows."""
-    return vector if isinstance(vector, np.ndarray) else vector.whole()
+    return vector if isinstance(vector, np.ndarray) else vector.array()
 
 
 class RowNumbers(NamedTuple):
