@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
 from maxmargin.estimators import HardMarginSVC, LinearSVC, VotedPerceptron
@@ -66,7 +66,10 @@ class ModelView(NamedTuple):
         """
         if hasattr(self.machine, "origin_"):
             return False
-        if self.count_training_rows() not in (None, _num_samples(X)):
+        if self.count_training_rows() not in (
+            None,
+            np.shape(X)[0] if hasattr(X, "shape") else len(X),
+        ):
             return False
         vectors = getattr(self.machine, "support_vectors_", None)
         if vectors is None or not vectors.shape[0]:
