@@ -142,6 +142,12 @@ def _calibrated(state: State, sizes: Sizes) -> None:
 # ------------------------------------------------------------------- machines
 
 
+def _proved(state: State, sizes: Sizes) -> None:
+    """Check that a model has a certificate, unless it is read from a text file, or of a stream."""
+    known = "certificate_" in state or "origin_" in state or "_learners" in state
+    require(known, "it lacks 'certificate_'")
+
+
 def _support(state: State, sizes: Sizes) -> None:
     """Check that support vectors are counted by class."""
     counted = sizes.get("classes", 1)
@@ -168,8 +174,6 @@ def _linear(state: State, sizes: Sizes) -> None:
     learners, duals = state.get("_learners"), state.get("_signed_duals")
     require(learners is None or len(learners) == sizes["planes"], "its learners are not of planes")
     require(duals is None or len(duals) == planes, "its duals are not those of its planes")
-    known = state.get("certificate_") or learners is not None or "origin_" in state
-    require(known, "it lacks 'certificate_'")
 
 
 def _joint(state: State, sizes: Sizes) -> None:
@@ -386,7 +390,7 @@ def _without_function(state: State, sizes: Sizes) -> None:
     require(all(each is None for each in given), "functions are never read from a file")
 
 
-_MACHINE = (_kernel_of_rows, _support, _products)
+_MACHINE = (_proved, _kernel_of_rows, _support, _products)
 _RULES: dict[str, tuple[Rule, ...]] = {
     "Calibration": (_calibration,),
     "SVC": (_planes, *_MACHINE, _calibrated),
@@ -396,8 +400,8 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "NuSVR": (_one_plane, *_MACHINE),
     "OneClassSVM": (_one_plane, *_MACHINE),
     "HardMarginSVC": (*_MACHINE, _hard_margin),
-    "LinearSVC": (_linear, _calibrated),
-    "LinearSVR": (_linear,),
+    "LinearSVC": (_proved, _linear, _calibrated),
+    "LinearSVR": (_proved, _linear),
     "Perceptron": (_one_or_each,),
     "AveragedPerceptron": (_one_or_each,),
     "VotedPerceptron": (_one_or_each,),
