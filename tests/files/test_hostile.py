@@ -331,7 +331,7 @@ def cost(new: str) -> Change:
     return text('"C": 1.0', f'"C": {new}')
 
 
-def whole(**values: Any) -> Change:
+def document(**values: Any) -> Change:
     """Return a change of the document's own entries."""
     return lambda opened: opened.document.update(values)
 
@@ -367,9 +367,9 @@ DOCUMENT: dict[str, tuple[str, Change]] = {
     "JSON of another kind": (ALTERED, lambda opened: seal("[]", opened.tensors)),
     "JSON with too many digits": ("64 bits|digit", cost("1" + "0" * 4000)),
     "JSON with a million items": ("items", cost("[" + "[]," * 1_000_000 + "0]")),
-    "format of the future": ("format 99", whole(format=99)),
-    "format of the past": (ALTERED, whole(format=0)),
-    "key that nobody knows": (ALTERED, whole(__reduce__=["os.system", "true"])),
+    "format of the future": ("format 99", document(format=99)),
+    "format of the past": (ALTERED, document(format=0)),
+    "key that nobody knows": (ALTERED, document(__reduce__=["os.system", "true"])),
     "JSON that holds itself": (
         "deep|twice|once", tensors({"json": "50"}, _50=nodes([{"json": "50"}]))),
     "JSON that multiplies": (
@@ -378,7 +378,7 @@ DOCUMENT: dict[str, tuple[str, Change]] = {
         "twice|once", tensors([{"ints": "50"}] * 900, _50=np.zeros(100_000, dtype=np.int64))),
     "texts much wider than they are": (
         "text", tensors([{"text": [""], "shape": [1], "width": 10_000}] * 900)),
-    "class of another module": ("os.system", whole(model={"class": "os.system", "state": {}})),
+    "class of another module": ("os.system", document(model={"class": "os.system", "state": {}})),
     "class that starts programs": (
         "Popen", lambda opened: opened.state.update(
             callback={"class": "subprocess.Popen", "state": {"args": ["true"]}})),
@@ -711,6 +711,7 @@ STATES: dict[str, dict[str, tuple[str, Change]]] = {
         "categories too few": (
             "categor", inner(*ENCODER, categories_=[{"objects": ["blue"], "shape": [1]}])),
         "categories of numbers out of order": ("categor", two_labels),
+        "categories of very many columns": ("categor", inner(*ENCODER, n_features_in_=2**40)),
         "categories of nothing": ("categor|columns", inner(*ENCODER, categories_=[])),
         "categories grouped out of range": ("groups|categor", groups([9, 9, 9], [1])),
         "rare categories that are not there": ("categor", groups([0, 1, 2], [9])),

@@ -170,8 +170,8 @@ def _parse(text: ModelText) -> LiblinearText:
             f"{solver} is logistic regression, which has no margin and is no model of maxmargin: "
             "train it with scikit-learn's LogisticRegression",
         )
-    n_classes = int(header.whole("nr_class", 1, least=2)[0])
-    n_features = int(header.whole("nr_feature", 1, least=0)[0])
+    n_classes = int(header.integers("nr_class", 1, least=2)[0])
+    n_features = int(header.integers("nr_feature", 1, least=0)[0])
     bias = float(header.numbers("bias", 1)[0])
     labels, rho = None, None
     if solver in _CLASSIFIERS:

@@ -169,13 +169,13 @@ def _parse(text: ModelText) -> LibsvmText:
     svm_type = header.word("svm_type", _MODELS)
     parameters = _kernel_parameters(header)
     classifies = svm_type in ("c_svc", "nu_svc")
-    (n_classes,) = header.whole("nr_class", 1, least=2)
+    (n_classes,) = header.integers("nr_class", 1, least=2)
     if not classifies and n_classes != 2:
         raise header.error("nr_class", f"it is 2 for {svm_type}, not {n_classes}")
     n_classes = int(n_classes)
     pairs = n_classes * (n_classes - 1) // 2 if classifies else 1
     rho = header.numbers("rho", pairs)
-    (total,) = header.whole("total_sv", 1, least=0)
+    (total,) = header.integers("total_sv", 1, least=0)
     labels, n_support = _parse_classes(header, n_classes, int(total), classifies)
     extras = _parse_probabilities(header, pairs, svm_type)
     body = _read_body(text, int(total), n_classes - 1, parameters["kernel"] == "precomputed")
@@ -198,7 +198,7 @@ def _kernel_parameters(header: Header) -> dict[str, Any]:
             if name in taken.get(kernel, ()):
                 found[name] = value
     if "degree" in header or kernel == "poly":
-        degree = int(header.whole("degree", 1, least=0)[0])
+        degree = int(header.integers("degree", 1, least=0)[0])
         if kernel == "poly":
             found["degree"] = degree
     if found.get("degree", 0) > _LARGEST_DEGREE:
@@ -217,7 +217,10 @@ def _parse_classes(
             if name in header:
                 raise header.error(name, "only classifiers have it")
         return None, np.array([total])
-    labels, n_support = check_labels(header, n_classes), header.whole("nr_sv", n_classes, least=0)
+    labels, n_support = (
+        check_labels(header, n_classes),
+        header.integers("nr_sv", n_classes, least=0),
+    )
     if n_support.sum() != total:
         raise header.error(
             "nr_sv", f"the numbers sum to {n_support.sum()}, but total_sv is {total}"

@@ -332,7 +332,8 @@ def _pipeline(state: State, sizes: Sizes) -> None:
 
 def _one_hot(state: State, sizes: Sizes) -> None:
     """Check that the codes of all categories are columns that are made."""
-    width = sizes["n_features"]
+    width = len(state["categories_"])
+    require(width == sizes["n_features"], f"its categories are of {width} columns")
     absent = [None] * width
     grouped, dropped = state["_infrequent_enabled"], state["_drop_idx_after_grouping"]
     columns = (

@@ -133,7 +133,7 @@ def check_costs(model: Any, given: dict[str, Any]) -> None:
 
 def check_labels(header: "Header", n_classes: int) -> Ints:
     """Return the labels of a file, all different."""
-    labels = header.whole("label", n_classes)
+    labels = header.integers("label", n_classes)
     if len(np.unique(labels)) < n_classes:
         raise header.error("label", "a label stands here twice")
     return labels
@@ -186,7 +186,7 @@ class Header:
             raise self.error(name, "a number is too large")
         return values
 
-    def whole(self, name: str, count: int, least: int = -_MOST - 1) -> Ints:
+    def integers(self, name: str, count: int, least: int = -_MOST - 1) -> Ints:
         """Return so many integers of 32 bits, none below ``least``."""
         values = self._list(name, _WHOLE, "whole numbers", count)
         wrong = (values < least) | (values > _MOST)
