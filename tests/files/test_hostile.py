@@ -614,6 +614,7 @@ STATES: dict[str, dict[str, tuple[str, Change]]] = {
             "text", lambda o: o.state["classes_"]["text"].__setitem__(0, "n" * 100)),
     },
     "nusvr": {
+        "rows that nobody has": ("more rows", put(shape_fit_={"tuple": [2**40, 2]})),
         "duals of one edge": ("duals", array("_duals", lambda a: a[:1])),
     },
     "kernel-tree": {

@@ -86,6 +86,7 @@ def _kernel_of_rows(state: State, sizes: Sizes) -> None:
     _check_rows(kernel, rows, sizes.get("sv", sizes.get("landmarks", 0)), width)
     square = not kernel.takes_gram or sizes.get("n_rows", width) == width
     require(square, "a precomputed kernel is square")
+    require(sizes.get("n_rows", 0) < 2**31, "it was fitted to more rows than there can be")
 
 
 # ------------------------------------------------------------------- planes of classes
