@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         structured,
     )
     from maxmargin.certificates import Certificate
-    from maxmargin.diagnosis import Diagnosis, diagnose
+    from maxmargin.diagnosis import AutomaticFit, Diagnosis, diagnose, fit_automatically
     from maxmargin.errors import (
         DataFileError,
         DistributedFitError,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         SVR,
         AveragedPerceptron,
         BayesPointClassifier,
-        CircleMap,
         HardMarginSVC,
         KernelPCA,
         KernelPerceptron,
@@ -46,11 +45,7 @@ if TYPE_CHECKING:
         OneClassSVM,
         PartitionedSVC,
         Perceptron,
-        PolynomialMap,
         QuantileSVR,
-        RandomFourier,
-        StructuredPerceptron,
-        StructuredSVC,
         VotedPerceptron,
     )
     from maxmargin.estimators.linear.l1_min_c import l1_min_c
@@ -58,9 +53,8 @@ if TYPE_CHECKING:
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
     from maxmargin.reports import report
-    from maxmargin.reports.versions import show_versions
-    from maxmargin.rows.cluster import on_cluster
     from maxmargin.separability import Separation, separate
+    from maxmargin.structured import StructuredPerceptron, StructuredSVC
     from maxmargin.studio.widget import Studio
 
 __version__ = "0.1.0"
@@ -72,25 +66,23 @@ _ROOMS = (
 )
 _FOUND_IN = {
     "certificates": ("Certificate",),
-    "diagnosis": ("Diagnosis", "diagnose"),
+    "diagnosis": ("AutomaticFit", "Diagnosis", "diagnose", "fit_automatically"),
     "errors": ("DataFileError", "DistributedFitError", "ModelFileError", "NotSeparableError"),
     "estimators": (
-        *("SVC", "SVR", "AveragedPerceptron", "BayesPointClassifier", "CircleMap"),
-        *("HardMarginSVC", "KernelPCA", "KernelPerceptron", "LinearSVC", "LinearSVR", "NuSVC"),
-        *("NuSVR", "Nystroem", "OneClassSVM", "PartitionedSVC", "Perceptron", "PolynomialMap"),
-        *("QuantileSVR", "RandomFourier", "StructuredPerceptron", "StructuredSVC"),
-        "VotedPerceptron",
+        *("Perceptron", "AveragedPerceptron", "VotedPerceptron", "KernelPerceptron"),
+        *("HardMarginSVC", "LinearSVC", "LinearSVR", "SVC", "SVR", "NuSVC", "NuSVR"),
+        *("QuantileSVR", "OneClassSVM", "KernelPCA", "Nystroem", "BayesPointClassifier"),
+        "PartitionedSVC",
     ),
     "estimators.linear.l1_min_c": ("l1_min_c",),
     "files": ("load", "save"),
-    "futures": ("on_cluster",),
     "inspection.certify_model": ("certify",),
     "kernels": ("check_kernel",),
     "model_selection": ("SVCSearchCV", "regularization_path"),
     "reports": ("report",),
     "separability": ("Separation", "separate"),
+    "structured": ("StructuredPerceptron", "StructuredSVC"),
     "studio.widget": ("Studio",),
-    "versions": ("show_versions",),
 }
 _ROOM_OF = {name: room for room, names in _FOUND_IN.items() for name in names}
 
@@ -112,10 +104,10 @@ def __dir__() -> list[str]:
 __all__ = [
     "SVC",
     "SVR",
+    "AutomaticFit",
     "AveragedPerceptron",
     "BayesPointClassifier",
     "Certificate",
-    "CircleMap",
     "DataFileError",
     "Diagnosis",
     "DistributedFitError",
@@ -132,9 +124,7 @@ __all__ = [
     "OneClassSVM",
     "PartitionedSVC",
     "Perceptron",
-    "PolynomialMap",
     "QuantileSVR",
-    "RandomFourier",
     "SVCSearchCV",
     "Separation",
     "StructuredPerceptron",
@@ -147,17 +137,16 @@ __all__ = [
     "datasets",
     "diagnose",
     "files",
+    "fit_automatically",
     "geometry",
     "kernels",
     "l1_min_c",
     "load",
     "model_selection",
-    "on_cluster",
     "plots",
     "regularization_path",
     "report",
     "save",
     "separate",
-    "show_versions",
     "structured",
 ]

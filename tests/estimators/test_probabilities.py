@@ -460,7 +460,6 @@ def test_scikit_learns_checks_hold_with_probabilities(name: str) -> None:
         mm.LinearSVC(loss="squared_hinge"),
         mm.LinearSVC(multi_class="crammer_singer"),
         mm.SVC(multi_class="ovr"),
-        mm.SVC(multi_class="crammer_singer"),
     ],
     ids=repr,
 )

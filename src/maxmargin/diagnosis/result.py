@@ -1,6 +1,7 @@
 """What a diagnosis says: a verdict, its rungs with evidence and witness, and what to use."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -8,7 +9,9 @@ import numpy as np
 
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.inspection.code import describe
+from maxmargin.runtime.clock import OutOfTimeError
 from maxmargin.runtime.html import bullets, table, tag
+from maxmargin.runtime.progress import progress
 
 _MOST = 1000  # entries of an array that are written out
 
@@ -31,6 +34,8 @@ class Rung:
         The numbers.
     witness : object
         What proves it, if anything does: Conflicts, Separation, GivingUp or Comparison.
+    late : bool
+        Whether it was skipped because the time ran out.
     """
 
     name: str
@@ -39,9 +44,27 @@ class Rung:
     rows_seen: int = 0
     evidence: dict[str, Any] = field(default_factory=dict)
     witness: Any = None
+    late: bool = False
+
+    @classmethod
+    def skipped(cls, name: str, why: str) -> "Rung":
+        """Return a rung that was not asked."""
+        return cls(name, f"not asked: {why}", ran=False)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.answer}"
+
+
+def ask_all(questions: Mapping[str, Callable[[], Rung]], answers: list[Rung]) -> None:
+    """Ask questions by their names, in order; each adds its rung, also if the time runs out."""
+    with progress("Diagnosing", len(questions), unit="question", even=False) as bar:
+        for done, (name, ask) in enumerate(questions.items()):
+            bar.update(done, note=name)
+            try:
+                answers.append(ask())
+            except OutOfTimeError:
+                late = "the time ran out: raise max_time."
+                answers.append(Rung(name, late, ran=False, late=True))
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
-from maxmargin.estimators.feature_maps.base import cut_blocks, float_type
-from maxmargin.estimators.feature_maps.nystroem import KernelRows
+from maxmargin.estimators.feature_maps.nystroem import KernelRows, cut_blocks, float_type
 from maxmargin.estimators.kernel_input import KernelInput, count_threads
 from maxmargin.estimators.kernel_pca.eigen import (
     Eigenpairs,

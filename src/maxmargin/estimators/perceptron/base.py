@@ -1,6 +1,6 @@
 """What perceptrons share: parameters, the run and its report; then those with explicit weights."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -26,6 +26,7 @@ from maxmargin.separability.decide import lifted_separator
 from maxmargin.solve import Callback, drive
 from maxmargin.solvers.perceptron import (
     BlockLearner,
+    Counts,
     Epoch,
     Learner,
     LinearLearner,
@@ -137,6 +138,65 @@ class LinearTrace(Trace):
         steps[each, self.label] += self.step
         steps[each, self.rival] -= self.step
         return steps
+
+
+# ------------------------------------------------------------------- a run of epochs
+
+
+class EpochLimits(NamedTuple):
+    """How long a perceptron may learn."""
+
+    stable: bool  # whether the model is good even if mistakes never cease
+    visits: float  # that max_epochs="auto" allows, but never fewer than 10 epochs …
+    most: int  # … nor more than these
+
+    def run(
+        self, model: Any, learner: Any, rows: Any, rule: Any, rng: np.random.Generator | None
+    ) -> Run:
+        """Let the learner make epochs over the rows until the rule or a limit ends the run."""
+        stable = self.stable or model.stop == "epochs"
+        at_max_iter = Status.EPOCHS if stable else Status.MAX_EPOCHS
+        max_epochs = model.max_epochs
+        if max_epochs == "auto":
+            max_epochs = np.clip(self.visits / len(rows), 10, self.most)
+        if model.stop == "one_pass":
+            at_max_iter, max_epochs = Status.ONE_PASS, 1
+        return drive(
+            run_epochs(learner, rows, rng),
+            rules=[rule],
+            max_iter=int(max_epochs),
+            at_max_iter=at_max_iter,
+            max_time=model.max_time,
+            callback=model.callback,
+            verbose=bool(model.verbose),
+        )
+
+
+def check_run(model: Any, stops: Sequence[str]) -> None:
+    """Raise an error if a parameter about a run has an invalid value."""
+    check_number(model, "margin", at_least=0)
+    check_choice(model, "stop", stops)
+    if not (isinstance(model.max_epochs, str) and model.max_epochs == "auto"):
+        check_number(model, "max_epochs", at_least=1, integer=True)
+    check_number(model, "max_time", above=0, optional=True)
+    for name in ("shuffle", "warm_start", "trace"):
+        check_flag(model, name)
+    check_progress(model)
+
+
+def report_run(model: Any, run: Run, counts: Counts, advice: str) -> None:
+    """Set the attributes that describe a run; warn, with advice, if it ran out of epochs."""
+    model.status_ = run.status
+    model.epochs_ = model.n_iter_ = run.iterations
+    model.mistakes_ = as_count(counts.mistakes)
+    model.updates_ = as_count(counts.updates)
+    done = f"{run.iterations} epoch{'' if run.iterations == 1 else 's'}"
+    if run.status is Status.STREAM:
+        done = f"{counts.visits:.15g} visits"
+    advice = f": {advice}" if run.status is Status.MAX_EPOCHS else ""
+    model.stop_reason_ = f"After {done}: {run.status.value}{advice}."
+    if run.status is Status.MAX_EPOCHS:
+        warn(model.stop_reason_, ConvergenceWarning)
 
 
 # ------------------------------------------------------------------- learning from mistakes
@@ -361,18 +421,12 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
         check_scale(self, "eta")
-        check_number(self, "margin", at_least=0)
-        check_choice(self, "stop", STOPS)
-        if not (isinstance(self.max_epochs, str) and self.max_epochs == "auto"):
-            check_number(self, "max_epochs", at_least=1, integer=True)
+        check_run(self, STOPS)
         check_choice(self, "keep", ("last", "best"))
         check_number(self, "change_tol", at_least=0)
         check_number(self, "validation_fraction", above=0, below=1)
         check_number(self, "n_iter_no_change", at_least=1, integer=True)
-        check_number(self, "max_time", above=0, optional=True)
-        for name in ("fit_intercept", "shuffle", "warm_start", "trace"):
-            check_flag(self, name)
-        check_progress(self)
+        check_flag(self, "fit_intercept")
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         return check_rows(self, X, reset=reset)
@@ -410,21 +464,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         self, learner: Learner, rows: Any, watch: "_Watch", rng: np.random.Generator | None
     ) -> Run:
         """Let the learner make epochs over the rows until the watch or a limit ends the run."""
-        at_max_iter = Status.EPOCHS if self._stable or self.stop == "epochs" else Status.MAX_EPOCHS
-        max_epochs = self.max_epochs
-        if max_epochs == "auto":
-            max_epochs = np.clip(self._auto_visits / len(rows), 10, 1000)
-        if self.stop == "one_pass":
-            at_max_iter, max_epochs = Status.ONE_PASS, 1
-        return drive(
-            run_epochs(learner, rows, rng),
-            rules=[watch],
-            max_iter=int(max_epochs),
-            at_max_iter=at_max_iter,
-            max_time=self.max_time,
-            callback=self.callback,
-            verbose=bool(self.verbose),
-        )
+        limits = EpochLimits(self._stable, self._auto_visits, 1000)
+        return limits.run(self, learner, rows, watch, rng)
 
     def _prove(self, learner: Any, evidence: list[Evidence]) -> None:
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
@@ -445,20 +486,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
 
     def _report(self, run: Run, learner: Learner) -> None:
         """Set the attributes that describe a run; warn if it ran out of epochs."""
-        self.status_ = run.status
-        self.epochs_ = self.n_iter_ = run.iterations
-        self.mistakes_ = as_count(learner.counts.mistakes)
-        self.updates_ = as_count(learner.counts.updates)
-        done = f"{run.iterations} epoch{'' if run.iterations == 1 else 's'}"
-        if run.status is Status.STREAM:
-            done = f"{learner.counts.visits:.15g} visits"
-        advice = ""
-        if run.status is Status.MAX_EPOCHS:
-            best = self.keep == "best"
-            advice = ": the best weights seen are kept" if best else f": {self._advice}"
-        self.stop_reason_ = f"After {done}: {run.status.value}{advice}."
-        if run.status is Status.MAX_EPOCHS:
-            warn(self.stop_reason_, ConvergenceWarning)
+        best = "the best weights seen are kept"
+        report_run(self, run, learner.counts, best if self.keep == "best" else self._advice)
 
     def _refuse_in_streams(self) -> None:
         """Raise if a parameter asks for something that needs all rows at once."""
