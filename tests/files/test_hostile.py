@@ -131,8 +131,40 @@ LIBSVM: dict[str, tuple[str, bytes, bytes, str]] = {
     "serial of no row": ("precomputed", rb"0:\d+ ?$", b"0:0", "row 0"),
     "serial missing": ("precomputed", rb"0:\d+ ?$", b"1:1", "precomputed"),
     "one-class coefficient negative": ("one-class", rb"^0\.", b"-0.", "sign|below"),
+    "total_sv as a float": ("svc", rb"^total_sv 11$", b"total_sv 1e6", "total_sv"),
+    "total_sv of 2**40": ("svc", rb"^total_sv 11$", b"total_sv 1099511627776", "total_sv"),
+    "nr_sv of one class": ("svc", rb"^nr_sv 6 5$", b"nr_sv 11", "nr_sv"),
+    "index negative": ("svc", rb"1:0\.64\d+", b"-1:1", "index:value"),
+    "two colons": ("svc", rb"1:0\.64\d+", b"1:1:3", "index:value"),
+    "long index": ("svc", rb"1:0\.64\d+", b"9" * 5000 + b":1", "index:value"),
+    "value whose square is too large": ("svc", rb"1:0\.64\d+", b"1:1e200", "too large"),
+    "value with underscores": ("svc", rb"1:0\.64\d+", b"1:1_0", "index:value"),
+    "value of nan": ("svc", rb"1:0\.64\d+", b"1:nan", "index:value"),
+    "coefficient of infinity": ("svc", rb"^1 1:0\.64", b"inf 1:0.64", "coefficient"),
+    "coefficient too many": ("svc", rb"^1 1:0\.64", b"1 1 1:0.64", "index:value"),
+    "an empty line": ("svc", rb"^1 1:0\.64.*$", b"", "coefficients"),
+    "gamma of two": ("svc", rb"^gamma.*$", b"gamma 1 1", "gamma"),
+    "gamma with a zero byte": ("svc", rb"^gamma.*$", b"gamma 0\0005", "gamma"),
+    "gamma of many digits": ("svc", rb"^gamma.*$", b"gamma " + b"9" * 5000, "gamma"),
+    "degree of a million": ("svc-poly-3", rb"^degree 2$", b"degree 1000000", "degree"),
+    "label of 40 bits": ("svc", rb"^label 1 -1$", b"label 1 1099511627776", "label"),
+    "label of one class": ("svc", rb"^label 1 -1$", b"label 1", "label"),
+    "nr_class of 2**31 - 1": ("svc", rb"^nr_class 2$", b"nr_class 2147483647", "rho"),
+    "nr_class negative": ("svc", rb"^nr_class 2$", b"nr_class -3", "nr_class"),
+    "probability too many": ("svc-probability", rb"^probA.*$", b"probA 1 2", "probA"),
+    "only the header": ("svc", rb"(?s)^SV\n.*", b"SV\n", "only 0 support vectors"),
+    "no SV": ("svc", rb"^SV\n", b"", "no key"),
+    "nothing": ("svc", rb"(?s).*", b"", "no line 'SV'"),
+    "a pickle": ("svc", rb"(?s).*", b"\x80\x04\x95\x10", "truncated"),
+    "nr_sv of a regression": ("svr", rb"^rho", b"nr_sv 1 1\nrho", "nr_sv"),
+    "probB of a regression": ("svr", rb"^rho", b"probA 1\nprobB 1\nrho", "probB"),
+    "serial of a fraction": ("precomputed", rb"0:\d+ ?$", b"0:7.5", "precomputed"),
+    "serial and more": ("precomputed", rb"0:\d+ ?$", b"0:7 1:2", "precomputed"),
+    "serial of 2**31": ("precomputed", rb"0:\d+ ?$", b"0:2147483648", "row 2147483648"),
+    "serial twice": ("precomputed", rb"0:(\d+) ?\n(\S+) 0:\d+ ?$", rb"0:\1\n\2 0:\1", "same row"),
     "nothing but a line without end": ("svc", rb"(?s).*", b"svm_type" * 1000, "truncated"),
 }  # fmt: skip
+TWO_EQUAL = b"solver_type MCSVM_CS\nnr_class 2\nlabel 1 2\nnr_feature 1\nbias -1\nw\n1 1\n"
 LIBLINEAR: dict[str, tuple[str, bytes, bytes, str]] = {
     "truncated": ("linear-3", rb"^0\.33.*\n\Z", b"", "w|rows|weights|lines"),
     "truncated within a line": ("linear-3", rb" -0\.5547.*\n\Z", b" -0.", "truncated"),
@@ -154,6 +186,25 @@ LIBLINEAR: dict[str, tuple[str, bytes, bytes, str]] = {
     "key twice": ("linear", rb"^(bias.*\n)", rb"\1\1", "twice"),
     "unknown key": ("linear", rb"^bias", b"pickle 1\nbias", "pickle"),
     "weights missing": ("linear", rb"(?s)^w\n.*", b"", "w"),
+    "logistic regression": ("linear", rb"^solver_type \S+", b"solver_type L2R_LR", "logistic"),
+    "solver missing": ("linear", rb"^solver_type.*\n", b"", "solver_type"),
+    "a regression of classes": (
+        "linear-3", rb"^solver_type \S+", b"solver_type L2R_L2LOSS_SVR", "label"),
+    "one class of three": ("linear-3", rb"^solver_type \S+", b"solver_type ONECLASS_SVM", "label"),
+    "nr_class of 1": ("linear", rb"^nr_class 2$", b"nr_class 1", "nr_class"),
+    "nr_class of 2**31 - 1": ("linear-3", rb"^nr_class 3$", b"nr_class 2147483647", "label"),
+    "label of 40 bits": ("linear-3", rb"^label 0 1 2$", b"label 0 1 1099511627776", "label"),
+    "nr_feature too large": ("linear", rb"^nr_feature 2$", b"nr_feature 3", "lines"),
+    "bias missing": ("linear", rb"^bias.*\n", b"", "bias"),
+    "rho of a classifier": ("linear", rb"^bias", b"rho 1\nbias", "rho"),
+    "weight of infinity": ("linear", rb"^w\n\S+", b"w\ninf", "linear.model:"),
+    "weight that is a word": ("linear", rb"^w\n\S+", b"w\nx", "linear.model:"),
+    "weight missing": ("linear-3", rb"^w\n\S+ ", b"w\n", "linear.model:"),
+    "one more line": ("linear", rb"\Z", b"1 \n", "more lines"),
+    "bias times its weight too large": (
+        "linear", rb"(?s)^bias \S+\n(.*\n)\S+ \n\Z", rb"bias 1e100\n\g<1>1e100 \n", "too large"),
+    "weights that are not opposite": ("linear", rb"(?s).*", TWO_EQUAL, "not opposite"),
+    "nothing": ("linear", rb"(?s).*", b"", "no line 'w'"),
     "regression of three classes": ("linear-svr", rb"^nr_class 2$", b"nr_class 3", "nr_class"),
 }  # fmt: skip
 TEXTS = {
@@ -280,7 +331,7 @@ def cost(new: str) -> Change:
     return text('"C": 1.0', f'"C": {new}')
 
 
-def whole(**values: Any) -> Change:
+def document(**values: Any) -> Change:
     """Return a change of the document's own entries."""
     return lambda opened: opened.document.update(values)
 
@@ -316,9 +367,9 @@ DOCUMENT: dict[str, tuple[str, Change]] = {
     "JSON of another kind": (ALTERED, lambda opened: seal("[]", opened.tensors)),
     "JSON with too many digits": ("64 bits|digit", cost("1" + "0" * 4000)),
     "JSON with a million items": ("items", cost("[" + "[]," * 1_000_000 + "0]")),
-    "format of the future": ("format 99", whole(format=99)),
-    "format of the past": (ALTERED, whole(format=0)),
-    "key that nobody knows": (ALTERED, whole(__reduce__=["os.system", "true"])),
+    "format of the future": ("format 99", document(format=99)),
+    "format of the past": (ALTERED, document(format=0)),
+    "key that nobody knows": (ALTERED, document(__reduce__=["os.system", "true"])),
     "JSON that holds itself": (
         "deep|twice|once", tensors({"json": "50"}, _50=nodes([{"json": "50"}]))),
     "JSON that multiplies": (
@@ -327,7 +378,7 @@ DOCUMENT: dict[str, tuple[str, Change]] = {
         "twice|once", tensors([{"ints": "50"}] * 900, _50=np.zeros(100_000, dtype=np.int64))),
     "texts much wider than they are": (
         "text", tensors([{"text": [""], "shape": [1], "width": 10_000}] * 900)),
-    "class of another module": ("os.system", whole(model={"class": "os.system", "state": {}})),
+    "class of another module": ("os.system", document(model={"class": "os.system", "state": {}})),
     "class that starts programs": (
         "Popen", lambda opened: opened.state.update(
             callback={"class": "subprocess.Popen", "state": {"args": ["true"]}})),
@@ -563,6 +614,7 @@ STATES: dict[str, dict[str, tuple[str, Change]]] = {
             "text", lambda o: o.state["classes_"]["text"].__setitem__(0, "n" * 100)),
     },
     "nusvr": {
+        "rows that nobody has": ("more rows", put(shape_fit_={"tuple": [2**40, 2]})),
         "duals of one edge": ("duals", array("_duals", lambda a: a[:1])),
     },
     "kernel-tree": {
@@ -660,6 +712,7 @@ STATES: dict[str, dict[str, tuple[str, Change]]] = {
         "categories too few": (
             "categor", inner(*ENCODER, categories_=[{"objects": ["blue"], "shape": [1]}])),
         "categories of numbers out of order": ("categor", two_labels),
+        "categories of very many columns": ("categor", inner(*ENCODER, n_features_in_=2**40)),
         "categories of nothing": ("categor|columns", inner(*ENCODER, categories_=[])),
         "categories grouped out of range": ("groups|categor", groups([9, 9, 9], [1])),
         "rare categories that are not there": ("categor", groups([0, 1, 2], [9])),

@@ -1,12 +1,7 @@
 """Native model files: what comes back is the same to the last bit; what cannot go in is named."""
 
 import json
-import os
-import resource
-import subprocess
-import sys
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +44,6 @@ from maxmargin.kernels import (
     Polynomial,
     Sigmoid,
 )
-from maxmargin.runtime import clock
 from tests.support.estimators import ESTIMATORS, TRANSFORMERS
 from tests.support.exact_fits import draw
 
@@ -150,58 +144,6 @@ def test_every_estimator_comes_back_the_same(model: Any, tmp_path: Path) -> None
         assert mm.certify(found, X, Y) == mm.certify(clone(model).fit(X, Y), X, Y)
     if is_classifier(model) and not isinstance(model, BINARY_ONLY):
         same(clone(model).fit(X, THREE), X, tmp_path)
-
-
-def end_after(count: int, answer: Any) -> Any:
-    """Return a callback that ends a fit at its ``count``-th call: by True, or by an exception."""
-    calls = iter(range(1, 10**6))
-
-    def ended(_: Any) -> bool:
-        if next(calls) < count:
-            return False
-        if answer is not True:
-            raise answer
-        return True
-
-    return ended
-
-
-ENDS: list[dict[str, Any]] = [
-    *({"max_time": seconds} for seconds in (0.02, 0.1, 0.5, 2.0)),  # at 0.01 for each look at it
-    {"max_iter": 1}, {"max_epochs": 1},
-    *({"callback": (count, answer)} for count in (1, 3) for answer in (True, KeyboardInterrupt)),
-    {"C": 1e12, "tol": 1e-12, "max_iter": 30},
-]  # fmt: skip
-ENDING = [*ESTIMATORS, mm.SVC(kernel="sigmoid", C=1e3), mm.LinearSVC("l1"),
-          mm.LinearSVC(multi_class="crammer_singer"), mm.KernelPCA(),
-          mm.HardMarginSVC(kernel="rbf")]  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore:.*an indefinite kernel:UserWarning")
-@pytest.mark.parametrize("model", ENDING, ids=lambda model: " ".join(repr(model).split())[:60])
-def test_whatever_ended_a_fit_its_model_comes_back_the_same(
-    model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng, known = np.random.default_rng(1), clone(model).get_params()
-    classes = 2 if {"nu", "n_samples"} & {*known} else 3
-    rows, labels = rng.normal(size=(24, 2)), np.arange(24) % classes
-    rows[:, 0] += 20 * labels  # a hard margin, too
-    for number, end in enumerate(ENDS):
-        if not end.keys() <= known.keys():
-            continue
-        given = {k: end_after(*v) if k == "callback" else v for k, v in end.items()}
-        ended = clone(model).set_params(**given)
-        ticks = iter(np.arange(0.0, 1e4, 0.01))
-        undecided = mm.NotSeparableError  # there was no time to find out: then there is no model
-        with monkeypatch.context() as patched, suppress(KeyboardInterrupt, undecided):
-            if "max_time" in end:
-                patched.setattr(clock, "now", lambda ticks=ticks: float(next(ticks)))
-            ended.fit(rows, labels)
-        if "max_time" in end and not hasattr(ended, "status_"):
-            continue
-        folder = tmp_path / f"{number}"
-        folder.mkdir()
-        same(ended.set_params(callback=None) if "callback" in end else ended, rows, folder)
 
 
 @pytest.mark.parametrize("model", [*ESTIMATORS, *TRANSFORMERS], ids=lambda m: type(m).__name__)
@@ -520,35 +462,6 @@ def test_safetensors_alone_reads_it(tmp_path: Path) -> None:
     assert header["versions"]["maxmargin"] == document["versions"]["maxmargin"]
 
 
-def test_names_of_files_may_have_spaces_and_other_letters(tmp_path: Path) -> None:
-    path = tmp_path / "ein Ordner ✓" / "модель größer.mmg"
-    path.parent.mkdir()
-    save(mm.SVC().fit(X, Y), path)
-    assert_array_equal(load(str(path)).predict(X), mm.SVC().fit(X, Y).predict(X))
-
-
-def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "m.mmg"
-    save(mm.SVC().fit(X, Y), path)
-    before = path.read_bytes()
-    larger = mm.Nystroem(n_components=300).fit(RNG.normal(size=(300, 3)))
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
-        with pytest.raises(OSError, match=r"m\.mmg"):
-            save(larger, path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert path.read_bytes() == before
-    assert [each.name for each in tmp_path.iterdir()] == ["m.mmg"]
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_device_is_named() -> None:
-    with pytest.raises(OSError, match="/dev/full"):
-        save(mm.SVC().fit(X, Y), "/dev/full")
-
-
 def test_what_is_not_there_or_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         load(tmp_path / "nowhere.mmg")
@@ -600,25 +513,6 @@ def round_trip(seeds: Any, folder: Path) -> None:
                 continue
             found = again(model, folder)
             assert_array_equal(found.predict(rows), model.predict(rows), err_msg=f"{seed}: {words}")
-
-
-@pytest.mark.full
-def test_a_file_above_two_gigabytes(tmp_path: Path) -> None:
-    # Fitted by hand: what has to be large is the file, not the time that a fit takes.
-    code = f"""
-import numpy as np, maxmargin as mm
-from sklearn.preprocessing import StandardScaler
-scaler, n = StandardScaler(), 90_000_000
-scaler.n_features_in_, scaler.n_samples_seen_ = n, 2
-scaler.mean_, scaler.var_, scaler.scale_ = np.zeros(n), np.ones(n), np.ones(n)
-scaler.mean_[-1] = 7.0
-mm.save(scaler, {str(tmp_path / "big.mmg")!r})
-del scaler
-found = mm.load({str(tmp_path / "big.mmg")!r})
-assert found.mean_[-1] == 7.0 and len(found.scale_) == n
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert (tmp_path / "big.mmg").stat().st_size > 2**31
 
 
 def test_a_layout_comes_back(tmp_path: Path) -> None:

@@ -169,7 +169,6 @@ def _load(load: Callable[[Path], Any], data: bytes, name: str) -> None:
 
 def _use(model: Any) -> None:
     """Predict with a model that was accepted: it may lie or raise, but nothing else may happen."""
-    predict = model.predict if hasattr(model, "predict") else model.transform
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     width = getattr(first, "n_features_in_", 2)
     if hasattr(first, "vocabulary_"):
@@ -181,7 +180,7 @@ def _use(model: Any) -> None:
     else:
         rows = np.linspace(-1.0, 1.0, 3 * width).reshape(3, width)
     with contextlib.suppress(*_ORDINARY):
-        predict(rows)
+        (model.predict if hasattr(model, "predict") else model.transform)(rows)
 
 
 # ------------------------------------------------------------------- the studio

@@ -35,9 +35,9 @@ class Spec(NamedTuple):
 
 
 @cache
-def _schema(name: str, was_read: bool) -> dict[str, tuple[bool, tuple[Spec, ...]]]:
+def _schema(name: str) -> dict[str, tuple[bool, tuple[Spec, ...]]]:
     """Return by attribute whether it must be there, and what it may be."""
-    lines = filter(None, map(str.strip, schema_of(name, was_read).splitlines()))
+    lines = filter(None, map(str.strip, schema_of(name).splitlines()))
     split = (line.partition(":")[::2] for line in lines)
     return {name.rstrip("?"): (not name.endswith("?"), _specs(text)) for name, text in split}
 
@@ -139,7 +139,7 @@ class _Walk:
         """Check an instance of a known class."""
         where = f"{place}{type(value).__name__}"
         state, parameters = state_of(value), _parameters(type(value))
-        schema = _schema(name_of(type(value)) or "", "origin_" in state)
+        schema = _schema(name_of(type(value)) or "")
         fitted = [name for name, (must, _) in schema.items() if must]
         unfitted = place and _is_unfitted(value)
         if unfitted:  # as a ColumnTransformer keeps what it was given; who needs it fitted asks

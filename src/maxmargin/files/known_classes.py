@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from maxmargin.files.schemas import OURS, READ
+from maxmargin.files.schemas import OURS
 from maxmargin.files.sklearn_steps import STEPS
 from maxmargin.files.trusted_types import MODULES
 
@@ -53,15 +53,10 @@ def class_of(name: Any) -> type:
     return _classes()[name]
 
 
-def schema_of(name: str, was_read: bool) -> str:
-    """Return the lines of the schema of a known class, by its name in files.
-
-    ``was_read``: for models that LIBSVM or LIBLINEAR have fitted, if the class has such models.
-    """
+def schema_of(name: str) -> str:
+    """Return the lines of the schema of a known class, by its name in files."""
     library, _, name = name.partition(".")
-    if library != "maxmargin":
-        return STEPS[name][1]
-    return READ[name] if was_read and name in READ else OURS[name]
+    return OURS[name] if library == "maxmargin" else STEPS[name][1]
 
 
 def state_of(value: Any) -> dict[str, Any]:

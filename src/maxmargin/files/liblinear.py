@@ -19,7 +19,7 @@ with MCSVM_CS, each has its own. Rows with a decision value of 0 change sides wh
 import re
 from array import array
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,17 +35,19 @@ from maxmargin.files.text_models import (
     Header,
     ModelText,
     NumberedLabels,
+    check_costs,
+    check_labels,
+    find_machine,
     fit_to_compute,
+    model_of,
     number_labels,
     read_text,
     shown,
-    state_of_origin,
     to_floats,
     write_model,
 )
-from maxmargin.inspection.model_view import view_model
 from maxmargin.kernels import Linear
-from maxmargin.validation.parameters import check_choice, check_cost, check_number
+from maxmargin.validation.parameters import check_choice
 
 _KEYS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
 _CLASSIFIERS: dict[str, dict[str, Any]] = {
@@ -131,17 +133,19 @@ def load_liblinear(
     }
     if constant:
         fit["intercept_scaling"] = parsed.bias
+    model: Any
     if labels is not None:
-        model: Any = LinearSVC(**_CLASSIFIERS[parsed.solver_type], **fit)
-        _adopt_classes(model, parsed, labels)
+        model = LinearSVC(**_CLASSIFIERS[parsed.solver_type], **fit)
+        state = _planes_of_classes(model.multi_class, parsed, labels)
     elif parsed.rho is None:
         model = LinearSVR(**_REGRESSORS[parsed.solver_type], **fit)
-        model.coef_, model.intercept_ = parsed.weights[:, 0], parsed.intercept
+        state = {"coef_": parsed.weights[:, 0], "intercept_": parsed.intercept}
     else:
         model = OneClassSVM(kernel="linear")
-        _adopt_one_class(model, parsed, parsed.rho)
+        state = _one_class(parsed, parsed.rho)
     check_choice(LinearSVC(intercept=intercept), "intercept", ("penalized", "free"))
-    vars(model).update(state_of_origin(LIBLINEAR), n_features_in_=len(parsed.weights))
+    state["n_features_in_"] = len(parsed.weights)
+    model = model_of(model, LIBLINEAR, state)
     _set_costs(model, given)
     return model
 
@@ -166,14 +170,12 @@ def _parse(text: ModelText) -> LiblinearText:
             f"{solver} is logistic regression, which has no margin and is no model of maxmargin: "
             "train it with scikit-learn's LogisticRegression",
         )
-    n_classes = int(header.whole("nr_class", 1, least=2)[0])
-    n_features = int(header.whole("nr_feature", 1, least=0)[0])
+    n_classes = int(header.integers("nr_class", 1, least=2)[0])
+    n_features = int(header.integers("nr_feature", 1, least=0)[0])
     bias = float(header.numbers("bias", 1)[0])
     labels, rho = None, None
     if solver in _CLASSIFIERS:
-        labels = header.whole("label", n_classes)
-        if len(np.unique(labels)) < n_classes:
-            raise header.error("label", "a label stands here twice")
+        labels = check_labels(header, n_classes)
     elif n_classes != 2 or "label" in header:
         name = "label" if "label" in header else "nr_class"
         raise header.error(name, f"a model of type {solver} has no classes")
@@ -221,42 +223,41 @@ def _read_weights(text: ModelText, lines: int, planes: int) -> Floats:
 # ------------------------------------------------------------------- from text to model
 
 
-def _adopt_classes(model: Any, parsed: LiblinearText, labels: npt.NDArray[Any]) -> None:
+def _planes_of_classes(
+    scheme: str, parsed: LiblinearText, labels: npt.NDArray[Any]
+) -> dict[str, Any]:
+    """Return the state of a classifier: classes sorted, and signs as they are here."""
     place = np.argsort(labels, kind="stable")  # in the file, by class
     W, b = parsed.weights.T, parsed.intercept
-    n_classes = len(labels)
-    state = vars(model)
-    state["classes_"], state["_scheme"] = labels[place], model.multi_class
-    if n_classes > 2:
-        state["coef_"], state["intercept_"] = W[place].copy(), b[place]
-        state["_pairs"] = [(k, -1) for k in range(n_classes)]
-        state["_tie_order"] = place
-        return
-    state["_pairs"] = [(1, 0)]
+    state: dict[str, Any] = {"classes_": labels[place], "_scheme": scheme}
+    if len(labels) > 2:
+        pairs = [(k, -1) for k in range(len(labels))]
+        planes = {"coef_": W[place].copy(), "intercept_": b[place]}
+        return state | planes | {"_pairs": pairs, "_tie_order": place}
     swapped = place[0] == 1  # then the first label is the second class, which is positive here
     if len(W) == 2:
         # LIBLINEAR looks at the first of two planes only; the second one is its negative.
         W, b = 2 * W[:1], 2 * b[:1]
     if not swapped:
         W, b = 0.0 - W, np.nextafter(0.0 - b, np.inf)
-    state["coef_"], state["intercept_"] = W.copy(), b
+    return state | {"coef_": W.copy(), "intercept_": b, "_pairs": [(1, 0)]}
 
 
-def _adopt_one_class(model: Any, parsed: LiblinearText, rho: float) -> None:
-    """Let the weights be the only support vector."""
+def _one_class(parsed: LiblinearText, rho: float) -> dict[str, Any]:
+    """Return the state of a one-class machine: the weights are the only support vector."""
     w = parsed.weights.T.copy()
-    vars(model).update(
-        kernel_=Linear(),
-        support_=np.arange(1),
-        support_vectors_=w,
-        n_support_=np.ones(1, dtype=np.int32),
-        dual_coef_=np.ones((1, 1)),
-        intercept_=np.array([0.0 - np.nextafter(rho, np.inf)]),
-        shape_fit_=w.shape,
-        _scales=np.ones(1),
-        _solved=np.arange(1),
-        _duals=np.ones((1, 1)),
-    )
+    return {
+        "kernel_": Linear(),
+        "support_": np.arange(1),
+        "support_vectors_": w,
+        "n_support_": np.ones(1, dtype=np.int32),
+        "dual_coef_": np.ones((1, 1)),
+        "intercept_": np.array([0.0 - np.nextafter(rho, np.inf)]),
+        "shape_fit_": w.shape,
+        "_scales": np.ones(1),
+        "_solved": np.arange(1),
+        "_duals": np.ones((1, 1)),
+    }
 
 
 def _set_costs(model: Any, given: dict[str, Any]) -> None:
@@ -268,12 +269,7 @@ def _set_costs(model: Any, given: dict[str, Any]) -> None:
                 f"{name}={value!r} is no parameter of the {type(model).__name__} that this file "
                 "holds: leave it out."
             )
-    if given["C"] is not None:
-        check_cost(model)
-    if given["epsilon"] is not None:
-        check_number(model, "epsilon", at_least=0)
-    if given["nu"] is not None:
-        check_number(model, "nu", above=0, at_most=1)
+    check_costs(model, given)
 
 
 # ------------------------------------------------------------------- from model to text
@@ -332,25 +328,14 @@ def save_liblinear(model: Any, path: AnyPath) -> None:
         lines.append(f"rho {np.nextafter(0.0 - machine.intercept_[0], -np.inf):.17g}")
     weights = W.T if constant is None else np.vstack([W.T, constant])
     row = "%.17g " * weights.shape[1] + "\n"
-
-    def write(file: BinaryIO) -> None:
-        file.write("".join(f"{line}\n" for line in [*lines, "w"]).encode("ascii"))
-        for values in weights:
-            file.write((row % tuple(values.tolist())).encode("ascii"))
-
-    write_model(Path(path), labels, write)
+    body = (row % tuple(values.tolist()) for values in weights)
+    write_model(Path(path), labels, [*lines, "w"], body)
 
 
 def _find_machine(model: Any) -> Any:
     """Return the machine itself, if it can be written."""
-    view = view_model(model)
-    machine, name = view.machine, type(view.machine).__name__
-    if view.steps or hasattr(view.model, "steps"):
-        raise TypeError(
-            f"A LIBLINEAR file holds a {name} but no other steps of a pipeline: save the pipeline "
-            "with maxmargin.save, or its last step alone and transform rows before they are "
-            "predicted."
-        )
+    machine = find_machine(model, "LIBLINEAR")
+    name = type(machine).__name__
     linear = isinstance(machine, OneClassSVM) and type(getattr(machine, "kernel_", 0)) is Linear
     if not (linear or isinstance(machine, LinearSVC | LinearSVR)):
         raise TypeError(
@@ -371,8 +356,8 @@ def _find_machine(model: Any) -> Any:
 
 def _class_lines(machine: LinearSVC, numbers: Ints) -> tuple[list[str], Floats, Floats]:
     """Return the first lines of the header, and weights and intercepts in the file's order."""
-    scheme, planes = vars(machine)["_scheme"], vars(machine)["_pairs"]
-    solver = _name_solver(machine, scheme)
+    found = machine.class_planes()
+    solver = _name_solver(machine, found.scheme)
     W, b = np.asarray(machine.coef_), np.asarray(machine.intercept_)
     if len(machine.classes_) == 2:
         order = np.array([1, 0])
@@ -381,9 +366,8 @@ def _class_lines(machine: LinearSVC, numbers: Ints) -> tuple[list[str], Floats, 
         if solver == "MCSVM_CS":
             W, b = np.vstack([0.5 * W, -0.5 * W]), np.concatenate([0.5 * b, -0.5 * b])
     else:
-        order = np.array([one for one, _ in planes])
-        ranks = vars(machine).get("_tie_order")
-        order = order if ranks is None else order[np.argsort(ranks[order])]
+        order = np.array([one for one, _ in found.pairs])
+        order = order if found.ranks is None else order[np.argsort(found.ranks[order])]
         rows = order if len(W) == len(machine.classes_) else slice(None)
         W, b = W[rows], b[rows]
         if len(order) < 3 and solver != "MCSVM_CS":

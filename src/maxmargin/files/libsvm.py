@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,19 +34,21 @@ from maxmargin.files.text_models import (
     AnyPath,
     Header,
     ModelText,
+    check_costs,
+    check_labels,
     column_of,
+    find_machine,
     fit_to_compute,
+    joined,
+    model_of,
     number_labels,
     read_text,
     shown,
-    state_of_origin,
     to_floats,
     write_model,
 )
 from maxmargin.inspection.foreign.svm import refuse_altered
-from maxmargin.inspection.model_view import view_model
 from maxmargin.kernels import RBF, Constant, Linear, Polynomial, Precomputed, Sigmoid
-from maxmargin.validation.parameters import check_cost, check_number
 
 _LARGEST_INDEX = 2**31 - 1
 _LARGEST_DEGREE = 1000  # whose powers of nearly all numbers are 0 or infinite
@@ -136,13 +138,9 @@ def load_libsvm(
     given = {"C": C, "class_weight": class_weight, "epsilon": epsilon, "nu": nu}
     text, parsed, labels = read_text(path, _parse)
     model = _MODELS[parsed.svm_type](**parsed.kernel_parameters)
-    state = vars(model)
-    state.update(state_of_origin(LIBSVM), kernel_=named_kernel(model))
-    if labels is None:
-        state.update(_plane(parsed))
-    else:
-        state.update(_planes_of_classes(parsed, labels))
-    state.update(_support(parsed, text, state["support_"], n_features))
+    state = _plane(parsed) if labels is None else _planes_of_classes(parsed, labels)
+    state |= _support(parsed, text, state["support_"], n_features)
+    model = model_of(model, LIBSVM, state | {"kernel_": named_kernel(model)})
     _set_costs(model, parsed, given)
     return model
 
@@ -171,13 +169,13 @@ def _parse(text: ModelText) -> LibsvmText:
     svm_type = header.word("svm_type", _MODELS)
     parameters = _kernel_parameters(header)
     classifies = svm_type in ("c_svc", "nu_svc")
-    (n_classes,) = header.whole("nr_class", 1, least=2)
+    (n_classes,) = header.integers("nr_class", 1, least=2)
     if not classifies and n_classes != 2:
         raise header.error("nr_class", f"it is 2 for {svm_type}, not {n_classes}")
     n_classes = int(n_classes)
     pairs = n_classes * (n_classes - 1) // 2 if classifies else 1
     rho = header.numbers("rho", pairs)
-    (total,) = header.whole("total_sv", 1, least=0)
+    (total,) = header.integers("total_sv", 1, least=0)
     labels, n_support = _parse_classes(header, n_classes, int(total), classifies)
     extras = _parse_probabilities(header, pairs, svm_type)
     body = _read_body(text, int(total), n_classes - 1, parameters["kernel"] == "precomputed")
@@ -200,7 +198,7 @@ def _kernel_parameters(header: Header) -> dict[str, Any]:
             if name in taken.get(kernel, ()):
                 found[name] = value
     if "degree" in header or kernel == "poly":
-        degree = int(header.whole("degree", 1, least=0)[0])
+        degree = int(header.integers("degree", 1, least=0)[0])
         if kernel == "poly":
             found["degree"] = degree
     if found.get("degree", 0) > _LARGEST_DEGREE:
@@ -219,9 +217,10 @@ def _parse_classes(
             if name in header:
                 raise header.error(name, "only classifiers have it")
         return None, np.array([total])
-    labels, n_support = header.whole("label", n_classes), header.whole("nr_sv", n_classes, least=0)
-    if len(np.unique(labels)) < n_classes:
-        raise header.error("label", "a label stands here twice")
+    labels, n_support = (
+        check_labels(header, n_classes),
+        header.integers("nr_sv", n_classes, least=0),
+    )
     if n_support.sum() != total:
         raise header.error(
             "nr_sv", f"the numbers sum to {n_support.sum()}, but total_sv is {total}"
@@ -492,14 +491,9 @@ def _set_costs(model: Any, parsed: LibsvmText, given: dict[str, Any]) -> None:
             )
     for name in known:
         setattr(model, name, given[name])
-    if given["epsilon"] is not None:
-        check_number(model, "epsilon", at_least=0)
-    if given["nu"] is not None:
-        check_number(model, "nu", above=0, at_most=1)
-    if "C" in known:
-        if given["C"] is None:
-            model.C = float(np.abs(parsed.coefficients).max(initial=0.0)) or 1.0
-        check_cost(model)
+    if "C" in known and given["C"] is None:
+        model.C = float(np.abs(parsed.coefficients).max(initial=0.0)) or 1.0
+    check_costs(model, given)
     if "class_weight" in known:
         _set_class_weight(model, given["C"] is None)
 
@@ -576,7 +570,7 @@ def save_libsvm(model: Any, path: AnyPath) -> None:
     labels = number_labels(machine.classes_) if hasattr(machine, "classes_") else None
     planes = _written_planes(machine, svm_type)
     lines = [f"svm_type {svm_type}", *kernel, f"nr_class {len(planes.order) or 2}"]
-    lines += [f"total_sv {len(planes.coefficients)}", f"rho {_joined(planes.rho)}"]
+    lines += [f"total_sv {len(planes.coefficients)}", f"rho {joined(planes.rho)}"]
     if labels is not None:
         lines.append(f"label {' '.join(map(str, labels.numbers[planes.order].tolist()))}")
     lines += planes.probabilities
@@ -584,12 +578,7 @@ def save_libsvm(model: Any, path: AnyPath) -> None:
         n_support = np.bincount(planes.own, minlength=len(planes.order))
         lines.append(f"nr_sv {' '.join(map(str, n_support.tolist()))}")
 
-    def write(file: BinaryIO) -> None:
-        file.write("".join(f"{line}\n" for line in [*lines, "SV"]).encode("ascii"))
-        for line in _body_lines(planes):
-            file.write(line.encode("ascii"))
-
-    write_model(Path(path), labels, write)
+    write_model(Path(path), labels, [*lines, "SV"], _body_lines(planes))
 
 
 _TYPES = [
@@ -604,14 +593,8 @@ _TYPES = [
 
 def _find_machine(model: Any) -> Any:
     """Return the machine itself, if it can be written."""
-    view = view_model(model)
-    machine, name = view.machine, type(view.machine).__name__
-    if view.steps or hasattr(view.model, "steps"):
-        raise TypeError(
-            f"A LIBSVM file holds a {name} but no other steps of a pipeline: save the pipeline "
-            "with maxmargin.save, or its last step alone and transform rows before they are "
-            "predicted."
-        )
+    machine = find_machine(model, "LIBSVM")
+    name = type(machine).__name__
     if not isinstance(machine, tuple(kind for _, kind in _TYPES)):
         known = ", ".join(dict.fromkeys(kind.__name__ for _, kind in _TYPES))
         raise TypeError(
@@ -619,12 +602,14 @@ def _find_machine(model: Any) -> Any:
             "maxmargin.save keeps any model of maxmargin, save_liblinear linear ones."
         )
     check_is_fitted(machine)
-    if len(getattr(machine, "classes_", ())) > 2 and vars(machine)["_scheme"] != "ovo":
-        raise ValueError(
-            f"A LIBSVM file has a plane for every two classes, but this {name} was fitted with "
-            f"multi_class={vars(machine)['_scheme']!r}: fit it with multi_class='ovo', or save it "
-            "with maxmargin.save."
-        )
+    if isinstance(machine, SVC | NuSVC) and len(machine.classes_) > 2:
+        scheme = machine.class_planes().scheme
+        if scheme != "ovo":
+            raise ValueError(
+                f"A LIBSVM file has a plane for every two classes, but this {name} was fitted with "
+                f"multi_class={scheme!r}: fit it with multi_class='ovo', or save it with "
+                "maxmargin.save."
+            )
     return machine
 
 
@@ -694,7 +679,7 @@ def _written_classes(machine: Any, vectors: Any) -> tuple[_Written, dict[int, fl
     """Return a classifier in the order of the file, and our planes in it with their signs there."""
     n_classes = len(machine.classes_)
     # Of two classes the second is positive here and the first one there.
-    ranks = [1, 0] if n_classes == 2 else vars(machine).get("_tie_order")
+    ranks: Any = [1, 0] if n_classes == 2 else machine.class_planes().ranks
     place = np.arange(n_classes) if ranks is None else np.asarray(ranks)
     order, layout = np.argsort(place), lay_out(n_classes, "ovo")
     ends, a = np.cumsum(machine.n_support_), []
@@ -774,19 +759,15 @@ def _sigmoid_lines(machine: Any, signs: dict[int, float]) -> list[str]:
         )
     A = 0.0 - found.slope[list(signs)]
     B = 0.0 - found.offset[list(signs)] * np.array(list(signs.values()))
-    return [f"probA {_joined(A)}", f"probB {_joined(B)}"]
+    return [f"probA {joined(A)}", f"probB {joined(B)}"]
 
 
 def _kept_marks(machine: Any) -> list[str]:
     if hasattr(machine, "laplace_scale_"):
         return [f"probA {machine.laplace_scale_:.17g}"]
     if hasattr(machine, "density_marks_"):
-        return [f"prob_density_marks {_joined(machine.density_marks_)}"]
+        return [f"prob_density_marks {joined(machine.density_marks_)}"]
     return []
-
-
-def _joined(values: Floats) -> str:
-    return " ".join(f"{value:.17g}" for value in np.ravel(values).tolist())
 
 
 def _body_lines(planes: _Written) -> Iterator[str]:

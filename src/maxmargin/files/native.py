@@ -290,10 +290,10 @@ def _read_layout(document: Any) -> Any:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """Return the JSON document and the tensors of a file, and what is said of it."""
+    """Return the JSON document and the tensors of a file, and what it says about itself."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a model file.")
-    raw = _look_at_header(path)
+    raw = _read_header(path)
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
@@ -316,7 +316,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict
     return document, tensors, header
 
 
-def _look_at_header(path: Path) -> bytes:
+def _read_header(path: Path) -> bytes:
     """Return the bytes of the header, if they are few enough for what they say.
 
     Quotes within texts of JSON have a backslash; other quotes belong to keys, of which safetensors

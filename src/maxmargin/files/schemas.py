@@ -16,8 +16,8 @@ with a dot within one object; "_" is any number. Floats are finite, unless "inf"
 else they may be; ">=0" and the like are limits; "<n" bounds indices; "unique" and "increasing" are
 about all entries; an integer that is "=n" says how large n is.
 
-``OURS`` is for models that were fitted. One with an ``origin_`` was read from a file of LIBSVM or
-LIBLINEAR, has no certificate, and is described in ``READ``: none is of both kinds.
+A model with an ``origin_`` was read from a file of LIBSVM or LIBLINEAR: it has no certificate, and
+lacks what only a fit leaves.
 """
 
 FIRST = """
@@ -31,16 +31,18 @@ n_iter_: int >=0
 stop_reason_: word
 """
 _SOLVED = """
-certificate_: Certificate
+certificate_?: Certificate | MulticlassCertificate
+origin_?: word
 solver_: word
 trace_?: list of any
+_tie_order?: int64[classes] unique <classes | None
 """
 _CLASSES = """
 classes_: labels[classes]
 """
 _KERNEL_MACHINE = f"""{FIRST}{_SOLVED}
 status_: Status
-n_iter_: int >=0 | int64[_] >=0
+n_iter_?: int >=0 | int64[_] >=0
 stop_reason_: word
 shape_fit_: shape[n_rows,n_features]
 kernel_: kernel
@@ -62,13 +64,14 @@ _scheme: word ovo ovr
 calibration_?: Calibration
 """
 _KERNEL_REGRESSOR = f"""{_KERNEL_MACHINE}
-_support_targets: float64[sv]
-_spread: number >0
+_support_targets?: float64[sv]
+_spread?: number >0
+laplace_scale_?: number >=0
 """
-_LINEAR_MACHINE = f"""{FIRST}{_REPORT}
-certificate_?: Certificate | MulticlassCertificate
-solver_: word
-trace_?: list of any
+_LINEAR_MACHINE = f"""{FIRST}{_SOLVED}
+status_: Status
+n_iter_?: int >=0
+stop_reason_: word
 intercept_: float64[planes]
 _signed_duals?: list of float64[_] | float64[_,_]
 _known_duals?: list of KnownDuals
@@ -134,19 +137,20 @@ _KERNELS = (
 OURS: dict[str, str] = {
     # ------------------------------------------------------------ kernel machines
     "SVC": f"""{_KERNEL_CLASSIFIER}
-        _row_labels: int32[n_rows] >=-1 <classes
-        _row_costs: float64[n_rows] >=0
+        _row_labels?: int32[n_rows] >=-1 <classes
+        _row_costs?: float64[n_rows] >=0
         """,
     "NuSVC": _KERNEL_CLASSIFIER,
     "SVR": _KERNEL_REGRESSOR,
     "QuantileSVR": _KERNEL_REGRESSOR,
     "NuSVR": f"""{_KERNEL_REGRESSOR}
-        epsilon_: number
+        epsilon_?: number
         """,
     "OneClassSVM": f"""{_KERNEL_MACHINE}
-        support_fraction_: number >=0
-        _full: bool[sv]
-        _shares: float64[sv] >0
+        support_fraction_?: number >=0
+        density_marks_?: float64[10]
+        _full?: bool[sv]
+        _shares?: float64[sv] >0
         """,
     "HardMarginSVC": f"""{FIRST}{_CLASSES}{_REPORT}
         certificate_: Certificate
@@ -437,52 +441,4 @@ OURS: dict[str, str] = {
         """,
     # ------------------------------------------------------------ kernels
     **dict.fromkeys(_KERNELS, ""),
-}
-
-# ------------------------------------------------------------ read from LIBSVM or LIBLINEAR files
-
-_READ = f"""{FIRST}
-origin_: word
-status_: Status
-solver_: word
-stop_reason_: word
-intercept_: float64[planes]
-"""
-_READ_EXPANSION = f"""{_READ}
-shape_fit_: shape[n_rows,n_features]
-kernel_: kernel
-_scales: float64[planes] >0
-_solved: int64[planes] increasing <planes
-support_: int64[sv] unique <n_rows
-_duals: float64[dual_sides,sv]
-dual_coef_: float64[sides,sv]
-support_vectors_: rows[vectors,_]
-n_support_: int32[counted] >=0
-"""
-_READ_CLASSIFIER = f"""{_READ_EXPANSION}{_CLASSES}
-class_weight_: float64[classes] >0
-_scheme: word ovo
-_tie_order: int64[classes] unique <classes | None
-calibration_?: Calibration
-"""
-_READ_REGRESSOR = f"""{_READ_EXPANSION}
-laplace_scale_?: number >=0
-"""
-READ: dict[str, str] = {
-    "SVC": _READ_CLASSIFIER,
-    "NuSVC": _READ_CLASSIFIER,
-    "SVR": _READ_REGRESSOR,
-    "NuSVR": _READ_REGRESSOR,
-    "OneClassSVM": f"""{_READ_EXPANSION}
-        density_marks_?: float64[10]
-        """,
-    "LinearSVC": f"""{_READ}{_CLASSES}
-        coef_: float64[planes,n_features]
-        _scheme: word ovr crammer_singer
-        _pairs: list of pair >=-1 <classes
-        _tie_order?: int64[classes] unique <classes
-        """,
-    "LinearSVR": f"""{_READ}
-        coef_: float64[n_features]
-        """,
 }

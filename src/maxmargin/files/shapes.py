@@ -86,6 +86,7 @@ def _kernel_of_rows(state: State, sizes: Sizes) -> None:
     _check_rows(kernel, rows, sizes.get("sv", sizes.get("landmarks", 0)), width)
     square = not kernel.takes_gram or sizes.get("n_rows", width) == width
     require(square, "a precomputed kernel is square")
+    require(sizes.get("n_rows", 0) < 2**31, "it was fitted to more rows than there can be")
 
 
 # ------------------------------------------------------------------- planes of classes
@@ -142,6 +143,12 @@ def _calibrated(state: State, sizes: Sizes) -> None:
 # ------------------------------------------------------------------- machines
 
 
+def _proved(state: State, sizes: Sizes) -> None:
+    """Check that a model has a certificate, unless it is read from a text file, or of a stream."""
+    known = "certificate_" in state or "origin_" in state or "_learners" in state
+    require(known, "it lacks 'certificate_'")
+
+
 def _support(state: State, sizes: Sizes) -> None:
     """Check that support vectors are counted by class."""
     counted = sizes.get("classes", 1)
@@ -168,8 +175,6 @@ def _linear(state: State, sizes: Sizes) -> None:
     learners, duals = state.get("_learners"), state.get("_signed_duals")
     require(learners is None or len(learners) == sizes["planes"], "its learners are not of planes")
     require(duals is None or len(duals) == planes, "its duals are not those of its planes")
-    known = state.get("certificate_") or learners is not None or "origin_" in state
-    require(known, "it lacks 'certificate_'")
 
 
 def _joint(state: State, sizes: Sizes) -> None:
@@ -328,7 +333,8 @@ def _pipeline(state: State, sizes: Sizes) -> None:
 
 def _one_hot(state: State, sizes: Sizes) -> None:
     """Check that the codes of all categories are columns that are made."""
-    width = sizes["n_features"]
+    width = len(state["categories_"])
+    require(width == sizes["n_features"], f"its categories are of {width} columns")
     absent = [None] * width
     grouped, dropped = state["_infrequent_enabled"], state["_drop_idx_after_grouping"]
     columns = (
@@ -386,7 +392,7 @@ def _without_function(state: State, sizes: Sizes) -> None:
     require(all(each is None for each in given), "functions are never read from a file")
 
 
-_MACHINE = (_kernel_of_rows, _support, _products)
+_MACHINE = (_proved, _kernel_of_rows, _support, _products)
 _RULES: dict[str, tuple[Rule, ...]] = {
     "Calibration": (_calibration,),
     "SVC": (_planes, *_MACHINE, _calibrated),
@@ -396,8 +402,8 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "NuSVR": (_one_plane, *_MACHINE),
     "OneClassSVM": (_one_plane, *_MACHINE),
     "HardMarginSVC": (*_MACHINE, _hard_margin),
-    "LinearSVC": (_linear, _calibrated),
-    "LinearSVR": (_linear,),
+    "LinearSVC": (_proved, _linear, _calibrated),
+    "LinearSVR": (_proved, _linear),
     "Perceptron": (_one_or_each,),
     "AveragedPerceptron": (_one_or_each,),
     "VotedPerceptron": (_one_or_each,),

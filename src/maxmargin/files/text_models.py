@@ -26,12 +26,15 @@ import numpy.typing as npt
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import ModelFileError, did_you_mean, warn
+from maxmargin.files.known_classes import make
 from maxmargin.files.nodes import parse
+from maxmargin.inspection.model_view import view_model
 from maxmargin.problems.problem import Status
 from maxmargin.runtime.atomic_write import write_atomically
+from maxmargin.validation.parameters import check_cost, check_number
 
 AnyPath = str | os.PathLike[str]
-LIBSVM, LIBLINEAR = ORIGINS = ("LIBSVM file", "LIBLINEAR file")
+LIBSVM, LIBLINEAR = "LIBSVM file", "LIBLINEAR file"
 
 NUMBER = rb"[+-]?+(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d{1,6}+)?+"
 _SPACES = rb"[ \t]++"
@@ -107,14 +110,33 @@ def read_text(
         return text, parsed, None if parsed.labels is None else read_labels(text, parsed.labels)
 
 
-def state_of_origin(origin: str) -> dict[str, Any]:
-    """Return the attributes that say where a model comes from, and that it proves nothing."""
-    return {
+def model_of(model: Any, origin: str, state: dict[str, Any]) -> Any:
+    """Return a fitted model, which says where it comes from, and that it proves nothing."""
+    report = {
         "origin_": origin,
         "status_": Status.READ,
         "solver_": origin,
         "stop_reason_": f"{origin}: {Status.READ.value}.",
     }
+    return make(type(model), {**model.get_params(deep=False), **state, **report})
+
+
+def check_costs(model: Any, given: dict[str, Any]) -> None:
+    """Check the parameters of the problem that were given, which a file does not hold."""
+    if given["C"] is not None:
+        check_cost(model)
+    if given["epsilon"] is not None:
+        check_number(model, "epsilon", at_least=0)
+    if given["nu"] is not None:
+        check_number(model, "nu", above=0, at_most=1)
+
+
+def check_labels(header: "Header", n_classes: int) -> Ints:
+    """Return the labels of a file, all different."""
+    labels = header.integers("label", n_classes)
+    if len(np.unique(labels)) < n_classes:
+        raise header.error("label", "a label stands here twice")
+    return labels
 
 
 class Header:
@@ -164,7 +186,7 @@ class Header:
             raise self.error(name, "a number is too large")
         return values
 
-    def whole(self, name: str, count: int, least: int = -_MOST - 1) -> Ints:
+    def integers(self, name: str, count: int, least: int = -_MOST - 1) -> Ints:
         """Return so many integers of 32 bits, none below ``least``."""
         values = self._list(name, _WHOLE, "whole numbers", count)
         wrong = (values < least) | (values > _MOST)
@@ -207,6 +229,26 @@ def to_floats(text: bytes) -> Floats:
     if not text.strip():
         return np.zeros(0)
     return np.asarray(np.fromstring(text, dtype=np.float64, sep=" "))
+
+
+# ------------------------------------------------------------------- writing
+
+
+def find_machine(model: Any, program: str) -> Any:
+    """Return the machine itself, of a search the best one; a pipeline has no place in a file."""
+    view = view_model(model)
+    if view.steps or hasattr(view.model, "steps"):
+        raise TypeError(
+            f"A {program} file holds a {type(view.machine).__name__} but no other steps of a "
+            "pipeline: save the pipeline with maxmargin.save, or its last step alone and transform "
+            "rows before they are predicted."
+        )
+    return view.machine
+
+
+def joined(values: Any) -> str:
+    """Return numbers as they stand in a line, without loss."""
+    return " ".join(f"{value:.17g}" for value in np.ravel(values).tolist())
 
 
 # ------------------------------------------------------------------- labels
@@ -254,7 +296,7 @@ class Meaning(NamedTuple):
 
 
 def write_model(
-    path: AnyPath, labels: NumberedLabels | None, write: Callable[[BinaryIO], None]
+    path: AnyPath, labels: NumberedLabels | None, header: list[str], body: Iterable[str]
 ) -> None:
     """Write a model file and, if its labels need one, the file that says what they mean.
 
@@ -266,8 +308,9 @@ def write_model(
     known = _read_other_labels(beside)
 
     def fill(draft: Path) -> None:
-        with draft.open("wb") as file:
-            write(file)
+        with draft.open("w", encoding="ascii", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in header)
+            file.writelines(body)
         if meaning is None and not known:
             return
         entries = [Meaning(meaning, _digest_of(draft))]

@@ -73,7 +73,7 @@ def to_onnx(model: Any) -> Any:
     import_package("onnx")
     model = _without_searches(model)
     machine = view_model(model).machine
-    _refuse_unknown(machine, whole=machine is model)
+    _refuse_unknown(machine, alone=machine is model)
     check_is_fitted(machine)
     graph = Graph("maxmargin.")
     inputs = list_inputs(model, _count_features(model))
@@ -118,10 +118,10 @@ def _is_pipeline(model: Any) -> bool:
     return type(model).__name__ == "Pipeline" and is_of_sklearn(model)
 
 
-def _refuse_unknown(machine: Any, whole: bool) -> None:
+def _refuse_unknown(machine: Any, alone: bool) -> None:
     """Raise unless a last step can be written."""
     known = type(machine) in PREDICTORS or type(machine) in MAPS
-    if known or (not whole and (hasattr(machine, "transform") or is_skipped(machine))):
+    if known or (not alone and (hasattr(machine, "transform") or is_skipped(machine))):
         return
     if isinstance(machine, type) or not hasattr(machine, "get_params"):
         raise TypeError(f"{machine!r} is not a fitted estimator: nothing can be exported to ONNX.")
@@ -166,11 +166,11 @@ def _describe(model: Any) -> dict[str, str]:
     """Return what a graph says about where it comes from."""
     view = view_model(model)
     steps = [*view.steps, view.machine]
-    said = {"model": ", ".join(type(each).__name__ for each in steps)}
+    properties = {"model": ", ".join(type(each).__name__ for each in steps)}
     certificate = getattr(steps[-1], "certificate_", None)
     if certificate is not None:
-        said["certificate gap"] = f"{certificate.relative_gap:.3g}"
-    return said
+        properties["certificate gap"] = f"{certificate.relative_gap:.3g}"
+    return properties
 
 
 # ------------------------------------------------------------------- skl2onnx

@@ -140,7 +140,9 @@ def import_package(name: str) -> Any:
         ) from missing
 
 
-def as_model(graph: Graph, inputs: list[GraphInput], outputs: Outputs, said: dict[str, str]) -> Any:
+def as_model(
+    graph: Graph, inputs: list[GraphInput], outputs: Outputs, properties: dict[str, str]
+) -> Any:
     """Return a graph as a model of ONNX, which says where it comes from."""
     onnx = import_package("onnx")
     helper = onnx.helper
@@ -169,11 +171,11 @@ def as_model(graph: Graph, inputs: list[GraphInput], outputs: Outputs, said: dic
         made,
         producer_name="maxmargin",
         producer_version=version("maxmargin"),
-        doc_string="; ".join(f"{key}: {value}" for key, value in said.items()),
+        doc_string="; ".join(f"{key}: {value}" for key, value in properties.items()),
         opset_imports=[helper.make_opsetid(*each) for each in sorted(graph.domains.items())],
         ir_version=IR_VERSION,
     )
-    helper.set_model_props(proto, said)
+    helper.set_model_props(proto, properties)
     onnx.checker.check_model(proto, full_check=True)
     return proto
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import _num_features
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.row_marks import mark_rows
@@ -32,7 +31,7 @@ def describe_training(
 ) -> tuple[Any, TrainingData]:
     """Return the model as readers of foreign models see it, and the rows it was trained on."""
     _refuse_unknown(machine)
-    width = _num_features(X)
+    width = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
     if width > machine.n_features_in_:  # the last columns of all vectors, or weights, are 0
         machine = _widened(machine, width)
     elif width < machine.n_features_in_:
