@@ -16,9 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import maxmargin as mm
-from maxmargin.data import BlockOptions, Part, RowSource, read_labelled, read_svmlight
+from maxmargin.data import RowSource, read_labelled, read_svmlight
 from maxmargin.errors import DataFileError
-from maxmargin.rows.row_source import Cursor, parse_memory
+from maxmargin.rows.row_source import BlockOptions, Cursor, Part, parse_memory
 
 pd: Any = pytest.importorskip("pandas")
 pl: Any = pytest.importorskip("polars")
@@ -715,7 +715,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="different kinds"):
         mm.data.open(tmp_path)
     (tmp_path / "c.json").write_text("[]")
-    with pytest.raises(ValueError, match="convert"):
+    with pytest.raises(ValueError, match="not read in parts"):
         mm.data.open(tmp_path / "c.json")
 
 

@@ -121,7 +121,7 @@ class BlockedRows(NamedTuple):
     @property
     def format(self) -> str:
         """What the files are."""
-        from maxmargin.data.table import DELIMITERS
+        from maxmargin.data.tables import DELIMITERS
 
         layout = self.source.layout
         if layout.kind == "svmlight":

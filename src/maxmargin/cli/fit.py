@@ -94,7 +94,7 @@ def fit(
 ) -> Exit:
     """Fit a model to labelled data, and save it with a proof of how good the fit is.
 
-    DATA is a table (CSV, TSV, ARFF, JSON, Parquet) or svmlight (LIBSVM) text, also packed as .xz,
+    DATA is a table (CSV, TSV, JSON lines, Parquet) or svmlight (LIBSVM) text, also packed as .xz,
     .gz or .bz2; - is standard input. Columns may have words, dates and missing cells.
 
     The model file holds the whole pipeline: how columns become numbers, how they are scaled, the

@@ -199,8 +199,7 @@ def choose_task(y: Any, name: str | None = None) -> tuple[str, str]:
     """Return what is to be learnt from labels, and why; many numbers may be so by their name."""
     import numpy as np
 
-    from maxmargin.data.columns import resembles_measurement
-    from maxmargin.data.table import QUANTITY_NAMES
+    from maxmargin.data.columns import QUANTITY_NAMES, resembles_measurement
 
     different = len(np.unique(y))
     if y.dtype.kind not in "iuf":

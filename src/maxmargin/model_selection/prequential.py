@@ -108,7 +108,7 @@ def prequential(
         the first block, unless they are fitted already, and then stay as they are.
     stream : iterable or mm.data.open(…)
         Blocks: ``(X, y)``, ``(X, y, weight)``, or what has these as attributes, as the blocks of
-        ``mm.data.read_rows``, ``mm.data.iterate_svmlight`` and ``mm.data.follow`` do; or single
+        ``mm.data.read_rows`` and ``mm.data.iterate_svmlight`` do; or single
         rows, with X of one dimension. Each is used once and not kept.
     classes : array-like, optional
         All labels that will ever occur. By default, those of the first block; a model cannot learn
