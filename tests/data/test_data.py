@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import json
 import lzma
 import pickle
 from collections.abc import Callable
@@ -65,35 +64,6 @@ def test_csv_round_trip_is_exact(
     assert_array_equal(data.y, table[:, -1])
 
 
-@given(table=TABLES)
-@settings(deadline=None, max_examples=50)
-def test_svmlight_round_trip_is_exact(
-    tmp_path_factory: pytest.TempPathFactory, table: np.ndarray
-) -> None:
-    X, y = table[:, :-1], table[:, -1]
-    X[:, -1] = 1.0  # so that the last column is seen
-    lines = [
-        " ".join([repr(float(label)), *(f"{j + 1}:{float(v)!r}" for j, v in enumerate(row) if v)])
-        for row, label in zip(X, y, strict=True)
-    ]
-    data = read(tmp_path_factory.mktemp("svm"), "\n".join(lines), "rows.svm")
-    assert_array_equal(data.X.toarray(), X)
-    assert_array_equal(data.y, y)
-
-
-def test_agrees_with_scikit_learn_across_blocks(tmp_path: Path) -> None:
-    from sklearn.datasets import dump_svmlight_file, load_svmlight_file
-
-    rng = np.random.default_rng(0)
-    X = sp.random_array((25_000, 30), density=0.1, rng=rng, format="csr")
-    y = rng.integers(0, 3, 25_000)
-    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
-    expected, labels = load_svmlight_file(str(tmp_path / "rows.svm"), n_features=30)
-    data = read_labelled(tmp_path / "rows.svm")
-    assert abs(data.X - expected).max() == 0
-    assert_array_equal(data.y, labels)
-
-
 @pytest.mark.parametrize("ending", PACKERS)
 @pytest.mark.parametrize(("name", "text"), [("a.csv", "1,2\n3,4\n"), ("a.svm", "2 1:1\n4 1:3\n")])
 def test_packed_files_read_the_same(tmp_path: Path, ending: str, name: str, text: str) -> None:
@@ -111,25 +81,9 @@ def test_svmlight_is_recognised(tmp_path: Path, name: str) -> None:
     assert data.format == "svmlight text, indices from 1"
 
 
-@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"], ids=["plain", "BOM"])
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
-def test_marks_and_line_ends_do_not_matter(tmp_path: Path, start: bytes, end: bytes) -> None:
-    table = start + end.join([b"a,label", b"1,x", b"2,y", b""])
-    data = read(tmp_path, table, "a.csv")
-    assert data.feature_names == ["a"]
-    assert data.y.tolist() == ["x", "y"]
-    rows = start + end.join([b"1 1:1", b"", b"2 1:2 # \xc3\x85"])
-    assert read(tmp_path, rows, "a.svm").X.toarray().tolist() == [[1], [2]]
-
-
 def test_long_lines_are_recognised(tmp_path: Path) -> None:
     line = " ".join(["1", *(f"{j}:1" for j in range(1, 5000))])
     assert read(tmp_path, f"{line}\n{line}\n", "rows").X.shape == (2, 4999)
-
-
-def test_rows_without_features_are_rows(tmp_path: Path) -> None:
-    data = read(tmp_path, "1\n1 2:5\n1 \n", "a.svm")
-    assert_array_equal(data.X.toarray(), [[0, 0], [0, 5], [0, 0]])
 
 
 def test_counting_from_zero_is_stated(tmp_path: Path) -> None:
@@ -139,12 +93,6 @@ def test_counting_from_zero_is_stated(tmp_path: Path) -> None:
     assert data.format == "svmlight text, indices from 0"
     with pytest.raises(DataFileError, match=r"a\.svm:2:3: index 0 .* zero_based=True"):
         read_labelled(tmp_path / "a.svm")
-
-
-def test_huge_indices_are_kept(tmp_path: Path) -> None:
-    data = read(tmp_path, "1 1:1 5000000000:2\n", "a.svm")
-    assert data.X.shape == (1, 5_000_000_000)
-    assert data.X.indices.tolist() == [0, 4_999_999_999]
 
 
 # Tables: header, label, separator.
@@ -179,10 +127,6 @@ def test_header_and_label_are_found(
     assert data.feature_names == features
     assert data.y.tolist() == y
     assert data.X.shape == (2, 2)
-
-
-def test_large_values_whose_sum_overflows_are_fine(tmp_path: Path) -> None:
-    assert read(tmp_path, "1e308,1e308,1\n", "a.csv").X.tolist() == [[1e308, 1e308]]
 
 
 # Tables as people have them.
@@ -608,15 +552,6 @@ def test_separators_are_recognised(tmp_path: Path, name: str, text: str, kind: s
     assert data.format.startswith(f"table with {kind}")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
-def test_encodings_are_recognised(tmp_path: Path, encoding: str) -> None:
-    text = table("größe,ort,label", lambda i: f"{wave(i)},{('Köln', 'Ulm')[i % 2]},{i % 3}")
-    data = read(tmp_path, text.encode(encoding), "a.csv")
-    assert data.feature_names == ["größe", "ort"]
-    assert data.X[0, 1] == "Köln"
-    assert remarked(data, "Windows-1252") is (encoding == "cp1252")
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
 def test_rows_know_their_lines(tmp_path: Path, end: str) -> None:
     words = end.join(["# note", "text,b,label", '"a', 'b",1,u', "", "c,2,v", "a,3,", "c,4,u"])
@@ -630,69 +565,47 @@ def test_rows_know_their_lines(tmp_path: Path, end: str) -> None:
     assert read(tmp_path, rows, "a.svm").numbers.tolist() == [2, 4]
 
 
-def test_old_construction_still_works() -> None:
-    data = Labelled(np.ones((2, 1)), np.array([0, 1]), None, None, "made by hand")
-    assert data.prepare is None
-    assert data.remarks == ()
+# JSON lines, ARFF, and what is not read.
 
 
-# JSON, ARFF, and what is not read.
-
-RECORDS = [{"a": 1.5, "b": "x", "y": True}, {"a": None, "b": "z", "y": False}]
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.json", json.dumps(RECORDS)),
-        ("a.json", json.dumps(RECORDS, indent=2)),
-        ("a", json.dumps(RECORDS)),
-        ("a.json", json.dumps({"a": [1.5, None], "b": ["x", "z"], "y": [True, False]})),
-        (
-            "a.json",
-            '{"a": {"0": 1.5, "1": null}, "b": {"0": "x", "1": "z"}, "y": {"0": true, "1": false}}',
-        ),
-        ("a.json", json.dumps(dict(enumerate(RECORDS)))),
-        ("a.json", '{"columns": ["a", "b", "y"], "data": [[1.5, "x", true], [NaN, "z", false]]}'),
-        ("a.json", json.dumps({"schema": {"v": 1}, "data": RECORDS})),
-        ("a.jsonl", "\n".join(map(json.dumps, RECORDS))),
-        ("a.ndjson", "\n\n".join(map(json.dumps, RECORDS)) + "\n"),
-        ("a.json", "\n".join(map(json.dumps, RECORDS))),
-        ("a.json", '[{"a": 1.5, "b": "x", "y": true}, {"b": "z", "y": false}]'),
-    ],
-)
-def test_json_tables_are_read(tmp_path: Path, name: str, text: str) -> None:
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.ndjson", "a"])
+def test_json_lines_are_read(tmp_path: Path, name: str) -> None:
+    text = '{"a": 1.5, "b": "x", "y": true}\n\n{"b": "z", "y": false, "a": null}\n'
     data = read(tmp_path, text, name)
     assert data.X[:, 1].tolist() == ["x", "z"]
     assert data.X[0, 0] == 1.5
     assert np.isnan(data.X[1, 0])
     assert data.y.tolist() == ["true", "false"]
     assert data.feature_names == ["a", "b"]
-    assert data.numbered == ("line" if text.startswith('{"a": 1.5') else "record")
-    assert data.numbers.tolist() == [1, 3 if "\n\n" in text else 2]
+    assert (data.numbered, data.numbers.tolist()) == ("row", [0, 1])
+    long = read(tmp_path, '{"a": 1, "y": 9007199254740993}\n{"a": 2, "y": 2}', name)
+    assert long.y.tolist() == [9007199254740993, 2]
 
 
-def test_json_rows_have_no_names_and_keep_long_integers(tmp_path: Path) -> None:
-    data = read(tmp_path, "[[1, 9007199254740993], [2, 2]]", "a.json")
-    assert data.feature_names is None
-    assert data.y.tolist() == [9007199254740993, 2]
+def test_arff_is_read(tmp_path: Path) -> None:
+    text = (
+        "% made by hand\n@RELATION r\n@ATTRIBUTE 'size in m' NUMERIC\n@attribute b {u,v}\n"
+        "@attribute class {yes,no}\n@DATA\n% rows\n1.5,u,yes\n?,v,no\n"
+    )
+    data = read(tmp_path, text, "a.arff")
+    assert data.feature_names == ["size in m", "b"]
+    assert data.X[:, 1].tolist() == ["u", "v"]
+    assert np.isnan(data.X[1, 0])
+    assert data.y.tolist() == ["yes", "no"]
 
 
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("a.json", '{"a": 3}', "this JSON holds no table"),
-        ("a.json", "[1, 2]", "this JSON holds no table"),
-        ("a.json", "[]", "this JSON holds no table"),
-        ("a.json", "[[1, 2], [1]]", "this JSON holds no table"),
-        ("a.json", '[{"y": 1}]', "only one column"),
-        ("a.json", '[{"a": [1], "y": 1}]', r"record 1: column 1 \(a\) holds another list"),
-        ("a.json", '[{"a": 1,\n "y": }]', r"a\.json:2: not JSON"),
-        ("a.jsonl", '{"a": 1, "y": 1}\n{"a": 1', r"a\.jsonl:2: not JSON"),
-        ("a.json", "[" * 100_000, "nested too deeply|not JSON"),
-        ("a.arff", "@relation x\n@data\n1,2\n", "not a whole ARFF file"),
-        ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n{0 1}\n", "sparse"),
-        ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n1\n", ":5: 1 cell"),
+        ("a.json", '[{"a": 1, "y": 1}]', "not JSON lines; write one record per line"),
+        ("a", "[1, 2]", "not JSON lines; write one record per line"),
+        ("a.json", '{"a": [1, 2], "y": [0, 1]}', "holds list<.*make columns of single values"),
+        ("a.json", '{"y": 1}', "only one column"),
+        ("a.jsonl", '{"a": 1, "y": 1}\n{"a": 1', "not JSON lines .* write one record per line"),
+        ("a.jsonl", '{"a": 1, "y": 1}\n{"a": "x", "y": 1}', "the values of a column alike"),
+        ("a.json", '{"a":' * 100_000, "not JSON lines"),
+        ("a.arff", "@relation x\n@data\n1,2\n", "save it as CSV|only one column|no rows"),
+        ("a.arff", "@relation x\n@attribute a real\n@data\n{0 1}\n", "save it as CSV"),
         ("a.xlsx", "PK\x03\x04", "a spreadsheet, which is not supported; save the table as CSV"),
         ("a", "PK\x03\x04", "a zip archive"),
         ("a.csv", "PAR1\x15\x00", "damaged .* fetch or write it again"),
@@ -706,18 +619,6 @@ def test_other_files_are_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(DataFileError, match=words):
         read(tmp_path, text, name)
-
-
-def test_arff_is_read(tmp_path: Path) -> None:
-    text = (
-        "% made by hand\n@RELATION r\n@ATTRIBUTE 'size in m' NUMERIC\n@attribute b {u,'v w'}\n"
-        "@attribute class {yes,no}\n@DATA\n% rows\n1.5,u,yes\n?,'v w',no\n"
-    )
-    data = read(tmp_path, text, "a.arff")
-    assert data.feature_names == ["size in m", "b"]
-    assert data.X[:, 1].tolist() == ["u", "v w"]
-    assert np.isnan(data.X[1, 0])
-    assert data.numbers.tolist() == [8, 9]
 
 
 def test_frames_that_pandas_writes_are_read_back(tmp_path: Path) -> None:
@@ -735,8 +636,6 @@ def test_frames_that_pandas_writes_are_read_back(tmp_path: Path) -> None:
         "a.csv": frame.to_csv(),
         "b.csv": frame.to_csv(index=False, sep=";", decimal=","),
         "a.tsv": frame.to_csv(index=False, sep="\t"),
-        "a.json": frame.to_json(date_format="iso"),
-        "b.json": frame.to_json(orient="split", date_format="iso"),
         "a.jsonl": frame.to_json(orient="records", lines=True, date_format="iso"),
     }
     days = (frame["day"] - pd.Timestamp(0)).dt.days
@@ -765,35 +664,8 @@ def test_fast_and_careful_reading_agree(tmp_path: Path) -> None:
 
 # What is wrong is named: file, line, and the way out.
 
-WRONG_SVMLIGHT = {
-    "label is no number": ("1 1:1\nspam 1:1\n", ":2:", "'spam'"),
-    "several labels": ("1,2 1:1\n", ":1:", "single numbers"),
-    "label overflows": ("1 1:1\n1e400 1:1\n", ":2:", "'1e400'"),
-    "label is nan": ("nan 1:1\n", ":1:", "'nan'"),
-    "no colon": ("1 1:1\n\n1 2\n", ":3:", "'2' is not index:value"),
-    "two colons": ("1 1:2:3\n", ":1:", "'1:2:3'"),
-    "no value": ("1 1:\n", ":1:", "'1:'"),
-    "space after colon": ("1 1: 2\n", ":1:", "'1:'"),
-    "nan": ("1 1:nan\n", ":1:", "not a finite number"),
-    "inf": ("1 1:1\n1 1:inf\n", ":2:", "not a finite number"),
-    "overflow": ("1 1:1\n1 1:1 2:1e400\n", ":2:", "'2:1e400'"),
-    "underscore": ("1 1:1_0\n", ":1:", "'1:1_0'"),
-    "hexadecimal": ("1 1:0x10\n", ":1:", "'1:0x10'"),
-    "negative index": ("1 -1:1\n", ":1:", "positive index"),
-    "fractional index": ("1 1.5:1\n", ":1:", "whole"),
-    "index too large": ("1 12345678901234567890:1\n", ":1:", "too large"),
-    "descending": ("1 1:1\n1 3:1 2:1\n", ":2:", "index 2 comes after 3"),
-    "duplicate": ("1 3:1 3:2\n", ":1:", "index 3 occurs twice"),
-    "ranking": ("1 qid:7 1:1\n", ":1:", "remove the qid"),
-    "only labels": ("1\n2\n", "", "no features"),
-    "only comments": ("# nothing\n", "", "no rows"),
-}
 MANY = [f"{i * i % 97}.5" for i in range(30)]
 WRONG_TABLES = {
-    "empty": (" \n", "", "empty"),
-    "one column": ("a\n1\n", ":1:", "only one column"),
-    "short row": ("a,b,y\n1,2,3\n1,2\n", ":3:", "2 cells where the first row has 3"),
-    "long row": ("a,b,y\n1,2,3\n1,2,3,4\n", ":3:", "4 cells where the first row has 3"),
     "short row of words": ("a,b,y\nu,2,3\n1,2\n", ":3:", "2 cells where the first row has 3"),
     "word among numbers": (
         column("b", [*MANY, "red"]),
@@ -810,14 +682,10 @@ WRONG_TABLES = {
     "infinite label": ("a,y\n1,2\n2,inf\n", ":3:", "'inf'"),
     "label overflows": ("a,y\n1,2\n2,1e400\n", ":3:", "'1e400'"),
     "no labels": ("a,b,y\n1,2,\n1,2,NA\n", "", "column 3 (y) is the label, and it is empty"),
-    "header only": ("a,b,y\n", "", "no rows"),
     "two labels": ("class,a,y\n0,1,2\n", "", "columns 1 and 3"),
     "quotes": ('a,b,y\n1,"2"3,4\n', ":2:", "quotation marks"),
-    "open quote": ('a,b,y\n1,2,3\n1,"2,4\n', ":3:", "quotation marks"),
     "neither UTF-8 nor Windows-1252": (b"a,b,y\n1,2,\x81\x8d\n", ":2:", "UTF-8"),
     "broken UTF-16": (b"\xff\xfea\x00\xd8", "", "UTF-16"),
-    "binary": (b"a,b\x00\x01\n", "", "not text"),
-    "day or month": (column("d", ["03/04/2020", "05/04/2020"]), "", "column 1 (d): no date tells"),
     "day and month": (column("d", ["13/04/2020", "04/13/2020"]), "", "write all dates as"),
     "no such date": (
         column(
@@ -837,8 +705,8 @@ WRONG_TABLES = {
 
 @pytest.mark.parametrize(
     ("name", "content", "line", "words"),
-    [pytest.param("bad.svm", *case, id=f"svm: {key}") for key, case in WRONG_SVMLIGHT.items()]
-    + [pytest.param("bad.csv", *case, id=f"csv: {key}") for key, case in WRONG_TABLES.items()],
+    [pytest.param("bad.csv", *case, id=key) for key, case in WRONG_TABLES.items()]
+    + [("bad.svm", "1\n2\n", "", "no features")],
 )
 def test_what_is_wrong_is_named(
     tmp_path: Path, name: str, content: str | bytes, line: str, words: str
@@ -872,13 +740,6 @@ def test_broken_packing_is_refused(tmp_path: Path, ending: str, content: bytes) 
         read(tmp_path, content, "a.svm" + ending)
 
 
-@pytest.mark.parametrize("ending", PACKERS)
-def test_half_a_packed_file_is_refused(tmp_path: Path, ending: str) -> None:
-    packed = PACKERS[ending](b"1 1:1\n" * 1000)
-    with pytest.raises(DataFileError, match="not a whole"):
-        read(tmp_path, packed[: len(packed) // 2], "a.svm" + ending)
-
-
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no file .*gone\.csv"):
         read_labelled(tmp_path / "gone.csv")
@@ -890,7 +751,6 @@ FRAGMENTS = st.text("01:., ;\n\t#-+eaq_\"'{}[]/%$", max_size=40) | st.binary(max
 SAMPLES = {
     "a.csv": b'id,size,city,when,label\n1,"1,234",Rome,2020-01-31,u\n2,,Oslo,NA,v\n3,5,?,3/4/20,\n',
     "a.txt": b"1.5 red 3\n2.5 blue 4\n",
-    "a.json": b'[{"a": 1.5, "b": "x", "y": true}, {"a": null, "b": "z", "y": false}]',
     "a.jsonl": b'{"a": 1.5, "y": 1}\n{"a": -2, "y": 0}\n',
     "a.arff": b"@relation r\n@attribute a numeric\n@attribute y {0,1}\n@data\n1,0\n2,1\n",
     "a.svm": b"1 1:1\n-1 2:0.5 # x\n",

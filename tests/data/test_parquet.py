@@ -4,7 +4,6 @@ import contextlib
 import datetime
 import gzip
 import io
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -206,15 +205,6 @@ def test_other_types_than_in_training_are_refused(
     assert data.layout is not None
     with pytest.raises(DataFileError, match=words):
         list(read_rows(path, data.layout))
-
-
-def test_without_pyarrow_the_extra_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = save(tmp_path, {"a": [1.0, 2.0], "label": [0, 1]})
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"pip install pyarrow"):
-        read_labelled(path)
 
 
 def test_other_files_of_that_name_are_refused(tmp_path: Path) -> None:

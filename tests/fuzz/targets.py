@@ -88,7 +88,7 @@ def read_svmlight_bytes(data: bytes) -> None:
 
 def read_table_bytes(data: bytes) -> None:
     """Read a table, and once more by its layout."""
-    endings = {b"@": ".arff", b"[": ".json", b"{": ".jsonl", b"%": ".arff"}
+    endings = {b"@": ".arff", b"{": ".jsonl", b"%": ".arff"}
     path = _written(data, f"rows{endings.get(data[:1], '.csv')}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

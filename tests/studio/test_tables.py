@@ -139,7 +139,7 @@ def test_two_labels_of_one_spelling_stay_one() -> None:
             "Line 3 of the table: 2 cells where",
         ),
         ('x,y,label\n1,2,a\n1,2,"b\n', "of the table: unexpected end of data"),
-        ("x\n1\n2\n", "Line 1 of the table: only one column"),
+        ("x\n1\n2\n", "The table has only one column"),
         ("x,y,label\n", "The table cannot be read: a header but no rows"),
         ("a" * 200_000 + ",1\n2,3\n", "Line 1 of the table: a cell has more than 131,072 "),
         ("x,y,label\n1,,a\n,2,b\n", "No row of the table has two numbers and a label"),

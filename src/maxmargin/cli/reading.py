@@ -24,12 +24,9 @@ from sklearn.model_selection import train_test_split
 
 from maxmargin.data import Labelled, read_labelled
 from maxmargin.data import open as open_rows
-from maxmargin.data.columns import (
-    LABEL_NAMES,  # type: ignore[attr-defined, unused-ignore]
-    QUANTITY_NAMES,  # type: ignore[attr-defined, unused-ignore]
-    resembles_measurement,
-)
+from maxmargin.data.columns import QUANTITY_NAMES, resembles_measurement
 from maxmargin.data.opening import find_files, read_names
+from maxmargin.data.tables import LABEL_NAMES
 from maxmargin.rows.cluster import connect
 
 STDIN = "-"

@@ -1,35 +1,29 @@
 """Data: rows opened wherever they are, labelled files, layouts of later files, and conversion."""
 
 from maxmargin.data.columns import Labelled
-from maxmargin.data.conversion import Converted, convert
-from maxmargin.data.following import FollowedRows, follow
+from maxmargin.data.convert import convert
 from maxmargin.data.labelled import read_labelled
+from maxmargin.data.later import read_rows
 from maxmargin.data.layout import Layout
 from maxmargin.data.opening import open
-from maxmargin.data.rows import RowBlock, read_rows
-from maxmargin.data.svmlight import Svmlight, iterate_svmlight, read_svmlight, write_svmlight
+from maxmargin.data.svmlight import iterate_svmlight, read_svmlight, write_svmlight
+from maxmargin.data.table import read_table
 from maxmargin.rows.blocks import chunks
-from maxmargin.rows.row_source import BlockOptions, Part, RowSource
+from maxmargin.rows.row_source import RowSource
 from maxmargin.rows.scaling import standardize
 
 __all__ = [
-    "BlockOptions",
-    "Converted",
-    "FollowedRows",
     "Labelled",
     "Layout",
-    "Part",
-    "RowBlock",
     "RowSource",
-    "Svmlight",
     "chunks",
     "convert",
-    "follow",
     "iterate_svmlight",
     "open",
     "read_labelled",
     "read_rows",
     "read_svmlight",
+    "read_table",
     "standardize",
     "write_svmlight",
 ]

@@ -6,30 +6,24 @@ left to a scikit-learn transformer that is not fitted yet.
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.data.cells import (
-    NO_LABEL,
-    SENTENCES,
-    CellError,
-    Column,
-    finite_number,
-    is_infinite,
-    label_array,
-    plain_numbers,
-    read_column,
-    resembles_value,
-    whole_numbers,
-)
 from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
-from maxmargin.data.table import LABEL_NAMES, QUANTITY_NAMES, Table
+from maxmargin.data.notation import SENTENCES, Column, resembles_value, whole_numbers
+from maxmargin.data.table import Table
+from maxmargin.data.tables import LABEL_NAMES
 from maxmargin.errors import DataFileError, warn
 
+# A last column of numbers with one of these names is the label, although another has classes; and
+# many whole numbers are then a quantity to be predicted, although they could count classes.
+QUANTITY_NAMES = (
+    "price", "cost", "value", "amount", "sales", "revenue", "salary", "income", "charges", "rent",
+    "count", "cnt", "medv", "mpg", "yield", "score", "points", "quantity", "demand", "rings",
+)  # fmt: skip
 FEWEST_ROWS = 10  # with fewer rows, chance makes columns constant, or different in every row
 CLASSES = 30  # a column with more different values is not taken for a label unasked
 MANY_NUMBERS = 20  # more different whole numbers may be measurements
@@ -40,6 +34,7 @@ RARE = 20  # a value of fewer rows may be absent from a training part
 DENSE_COLUMNS = 300
 DENSE_ENTRIES = 10**8
 SHOWN = 5  # names in a remark
+_FILL_ROWS = 4096  # of X at a time, so that they stay in a core's cache
 
 _says_id = re.compile(
     r"(?i:(?:.*[_\s.-])?(?:id|index|idx|row|row[_\s]?(?:id|no|num|number)|uuid|guid|key|#)"
@@ -84,7 +79,7 @@ class Labelled(NamedTuple):
         Where each row is in the file.
     numbered : str
         What ``numbers`` counts: each "line" of a text from 1, as editors do, the header included;
-        each "record" of JSON from 1; or each "row" from 0.
+        or each "row" of a file whose columns have types from 0.
     prepare : transformer or None
         None if X can be learnt from as it is, else a scikit-learn transformer, not fitted, that
         makes numbers of it; ``prepare.get_feature_names_out(feature_names)`` names its columns.
@@ -106,23 +101,30 @@ class Labelled(NamedTuple):
     layout: Layout | None = None
 
 
-def prepare_table(table: Table, task: str | None = None) -> Labelled:
-    """Return the rows of a table, and how to make numbers of them."""
-    label, remarks = _find_label_column(table, task)
+def prepare_table(table: Table, named: int | None, task: str | None = None) -> Labelled:
+    """Return the rows of a table, and how to make numbers of them; its label may be named."""
+    label, remarks = _find_label_column(table, named, task)
     y, rows, notation = _read_labels(table, label, task)
     if task is None and y.dtype.kind == "f" and resembles_measurement(y):
         task = "regression"
     if not rows.all():
         without = table.numbers[~rows].astype(str).tolist()
-        said = f"{len(without)} rows have no label and are left out ({table.numbered}s {{}})."
+        sentence = f"{len(without)} rows have no label and are left out ({table.numbered}s {{}})."
         if len(without) == 1:
-            said = f"The row in {table.numbered} {{}} has no label and is left out."
-        remarks.append(said.format(_listed(without)))
-    features = [j for j in range(len(table.columns)) if j != label]
-    columns = {j: _read_column(table, j, rows) for j in features}
+            sentence = f"The row in {table.numbered} {{}} has no label and is left out."
+        remarks.append(sentence.format(_listed(without)))
+    features = [j for j in range(table.width) if j != label]
+    columns = {j: table.column(j) for j in features}
+    if not rows.all():
+        columns = {j: one._replace(values=one.values[rows]) for j, one in columns.items()}
     kept, left_out = _choose_columns(table, columns)
     plan = _Plan({j: columns[j] for j in kept})
     names, renamed = _name_columns(table, plan, len(kept) < len(features))
+    label_notes = (
+        sentence.format(_name(table, [label]))
+        for words, sentence in SENTENCES.items()
+        if not set(words).isdisjoint(notation)
+    )
     return Labelled(
         X=plan.rows(),
         y=y,
@@ -135,11 +137,7 @@ def prepare_table(table: Table, task: str | None = None) -> Labelled:
         remarks=(
             *table.remarks,
             *remarks,
-            *(
-                said.format(_name(table, [label]))
-                for words, said in SENTENCES.items()
-                if not set(words).isdisjoint(notation)
-            ),
+            *label_notes,
             *renamed,
             *left_out,
             *_explain_columns(table, plan),
@@ -148,11 +146,11 @@ def prepare_table(table: Table, task: str | None = None) -> Labelled:
             "table",
             n_features=len(kept),
             task=task,
-            width=len(table.columns),
+            width=table.width,
             names=tuple(table.names) if table.names else None,
             label=LabelColumn(label, _LABEL_KINDS[y.dtype.kind], notation),
             columns=tuple(
-                FeatureColumn(j, column.words, column.notation)
+                FeatureColumn(j, column.words is not None, column.notation)
                 for j, column in plan.columns.items()
             ),
             delimiter=table.delimiter,
@@ -161,22 +159,6 @@ def prepare_table(table: Table, task: str | None = None) -> Labelled:
 
 
 _LABEL_KINDS = {"i": "integers", "f": "numbers", "U": "words"}
-
-
-def _read_column(table: Table, index: int, rows: Any) -> Column:
-    cells = table.columns[index]
-    if isinstance(cells, np.ndarray):
-        return Column(cells[rows])
-    if isinstance(cells, Column):
-        return cells._replace(values=cells.values[rows])
-    try:
-        column = read_column(cells, table.delimiter)
-    except CellError as wrong:
-        place = table.file
-        if wrong.cell is not None:
-            place = table.place(next(i for i, c in enumerate(cells) if c.strip() == wrong.cell))
-        raise DataFileError(f"{place}: {table.column(index)}: {wrong}") from wrong
-    return column._replace(values=column.values[rows])
 
 
 # ------------------------------------------------------------------- the label
@@ -198,7 +180,6 @@ def resembles_measurement(y: Any) -> bool:
 
 
 def _are_measured(different: Any, n: int) -> bool:
-    """Tell whether the different numbers of n rows are those of a quantity."""
     count = len(different)
     if np.any(different != np.trunc(different)):
         return True
@@ -209,12 +190,15 @@ def _are_measured(different: Any, n: int) -> bool:
 
 
 def _is_quantity(table: Table, index: int) -> bool:
-    """Tell whether a column, in any notation, could be what a regression predicts."""
     try:
-        column = _read_column(table, index, np.ones(len(table.numbers), dtype=bool))
+        column = table.column(index)
     except DataFileError:
         return False
-    if column.words or {"dates", "times"} & set(column.notation) or column.missing.all():
+    if (
+        column.words is not None
+        or {"dates", "times"} & set(column.notation)
+        or column.missing.all()
+    ):
         return False
     named = table.names and _says_id(table.names[index])
     values = column.values[~column.missing]
@@ -229,30 +213,37 @@ class _Kind(NamedTuple):
     unfit: str | None  # why it is no label, if it is a measurement or a name, or says nothing
 
 
-def _kind(column: Any) -> _Kind:
-    column = column.values if isinstance(column, Column) else column
-    n, words = len(column), False
-    numbers = column if isinstance(column, np.ndarray) else plain_numbers(column)
-    if numbers is not None:
-        different = whole_numbers(np.unique(numbers[~np.isnan(numbers)]))
+def _kind(table: Table, index: int) -> _Kind:
+    try:
+        column = table.column(index)
+    except DataFileError:  # which is told if the column is used
+        return _Kind(False, True, None)
+    n, words = len(table.numbers), False
+    if column.words is None and not column.notation:
+        values = column.values[~column.missing]
+        if np.any(values != np.trunc(values)):
+            return _Kind(False, False, _TOO_MANY)
+        different = whole_numbers(np.unique(values))
     else:
-        texts = {text for cell in set(column) if (text := cell.strip()).lower() not in NO_LABEL}
-        words = not all(map(finite_number, texts))
-        different = np.arange(len(texts)) if words else np.unique(label_array(sorted(texts)))
+        different = np.unique(table.labels(index)[0])
+        words = different.dtype.kind == "U"
+        different = np.arange(len(different)) if words else different
     unfit = None
     if len(different) > max(MANY_NUMBERS, n / 2) or _are_measured(different, n):
-        unfit = "has too many different values for a class"
+        unfit = _TOO_MANY
     elif len(different) < 2:
         unfit = "has one value only" if len(different) else "is empty"
     classes = 2 <= len(different) <= min(CLASSES, n / 2) and different.dtype.kind != "f"
     return _Kind(classes, words, unfit)
 
 
-def _find_label_column(table: Table, task: str | None) -> tuple[int, list[str]]:
-    """Return the label column, and a remark if another one could be meant."""
-    last = len(table.columns) - 1
-    if table.label is not None:
-        return table.label, _explain_named(table)
+_TOO_MANY = "has too many different values for a class"
+
+
+def _find_label_column(table: Table, named: int | None, task: str | None) -> tuple[int, list[str]]:
+    last = table.width - 1
+    if named is not None:
+        return named, _explain_named(table, named)
     why = f"No column is named {_listed(LABEL_NAMES[:4], 'or')}"
     why = why if table.names else "The file has no header"
     taken = [f"{why}, so the last column, {_shown(table, last)}, is taken as the label."]
@@ -260,7 +251,7 @@ def _find_label_column(table: Table, task: str | None) -> tuple[int, list[str]]:
         return last, taken
     if len(table.numbers) < FEWEST_ROWS:
         return last, []
-    kinds = [_kind(column) for column in table.columns]
+    kinds = [_kind(table, j) for j in range(table.width)]
     others = [j for j in range(last) if kinds[j].classes]
     if kinds[last].unfit and others:
         if task is None and _is_quantity(table, last) and not _is_clear(table, others, kinds):
@@ -276,10 +267,9 @@ def _find_label_column(table: Table, task: str | None) -> tuple[int, list[str]]:
     return last, taken if others else []
 
 
-def _explain_named(table: Table) -> list[str]:
+def _explain_named(table: Table, index: int) -> list[str]:
     """Return a remark if a column in the midst of others is the label because of its name."""
-    index = table.label
-    if index is None or not table.names or not 0 < index < len(table.columns) - 1:
+    if not table.names or not 0 < index < table.width - 1:
         return []
     if table.names[index].lower() not in LABEL_NAMES:
         return []  # it was asked for
@@ -302,7 +292,6 @@ def _is_clear(table: Table, others: list[int], kinds: list[_Kind]) -> bool:
 def _find_other_than_last(
     table: Table, others: list[int], kinds: list[_Kind]
 ) -> tuple[int, list[str]]:
-    """Return another column than the last, if it is clear which one."""
     why = f"the last column, {_shown(table, len(kinds) - 1)}, {kinds[-1].unfit}"
     chosen = others[0]
     if not _is_clear(table, others, kinds):
@@ -318,59 +307,44 @@ def _find_other_than_last(
 
 def _read_labels(table: Table, index: int, task: str | None) -> tuple[Any, Any, tuple[str, ...]]:
     """Return the labels of the rows that have one, a mask of those rows, and the notation."""
-    if task == "regression" or isinstance(table.columns[index], np.ndarray | Column):
-        column = _read_column(table, index, np.ones(len(table.numbers), dtype=bool))
-        if column.words:
-            raise DataFileError(_explain_words(table, index, column.values))
+    if task == "regression":
+        column = table.column(index)
+        if column.words is not None:
+            raise DataFileError(_explain_words(table, index, column))
         rows = ~column.missing
         _refuse_no_labels(table, index, rows)
-        y = column.values[rows]
-        as_read = task == "regression" or column.notation
-        return y if as_read else whole_numbers(y), rows, column.notation
-    y, rows = _read_classes(table, index)
-    if task is None and y.dtype.kind == "U" and len(np.unique(y)) > len(y) / 2:
-        _read_column(table, index, rows)  # raises where all but a few are numbers
-    if task is None and y.dtype.kind == "U" and _is_quantity(table, index):
-        return _read_labels(table, index, "regression")  # such as prices with their currency
+        return column.values[rows], rows, column.notation
+    y, rows = table.labels(index)
+    _refuse_no_labels(table, index, rows)
+    if not table.has_texts(index) and table.column(index).notation:  # dates, for example
+        return _read_labels(table, index, "regression")
+    if task is None and y.dtype.kind == "U":
+        if table.distinct_labels(index) > len(y) / 2:
+            table.column(index)  # raises where all but a few are numbers
+        if _is_quantity(table, index):
+            return _read_labels(table, index, "regression")  # such as prices with their currency
     return y, rows, ()
 
 
-def _explain_words(table: Table, index: int, values: Any) -> str:
+def _explain_words(table: Table, index: int, column: Column) -> str:
     """Return what is wrong with the words of a column that should be the label of a regression."""
-    present = [(row, text) for row, text in enumerate(values) if text is not None]
-    words = [(row, text) for row, text in present if not resembles_value(text)]
-    row, text = (words or present)[0]
+    assert column.words is not None
+    words = [text for text in column.words if not resembles_value(text)]
+    text = (words or column.words)[0]
     trouble = f"{text!r} is not a number" if words else "they are not all written in one way"
     return (
-        f"{table.place(row)}: {table.column(index)} is the label of a regression, and needs "
-        f"numbers, but {trouble}; correct it, name another column (label=…, or --label), or "
-        "classify"
+        f"{table.place(table.find(index, text))}: {table.describe(index)} is the label of a "
+        f"regression, and needs numbers, but {trouble}; correct it, name another column (label=…, "
+        "or --label), or classify"
     )
 
 
 def _refuse_no_labels(table: Table, index: int, rows: Any) -> None:
     if not rows.any():
         raise DataFileError(
-            f"{table.file}: {table.column(index)} is the label, and it is empty in every row; "
+            f"{table.file}: {table.describe(index)} is the label, and it is empty in every row; "
             "name another column (label=…, or --label)"
         )
-
-
-def _read_classes(table: Table, index: int) -> tuple[Any, Any]:
-    cells = table.columns[index]
-    texts = [cell.strip() for cell in cells]
-    missing = {text for text in set(texts) if text.lower() in NO_LABEL}
-    rows = np.array([text not in missing for text in texts])
-    _refuse_no_labels(table, index, rows)
-    infinite = {text for text in set(texts) if is_infinite(text)}
-    if infinite:
-        row = next(i for i, text in enumerate(texts) if text in infinite)
-        raise DataFileError(
-            f"{table.place(row)}: {table.column(index)}: the label {texts[row]!r} is not finite; "
-            "correct it or remove the row"
-        )
-    y = label_array([text for text in texts if text not in missing])
-    return y, rows
 
 
 # ------------------------------------------------------------------- columns left out
@@ -385,10 +359,9 @@ _LEFT_OUT = {
 
 
 def _choose_columns(table: Table, columns: dict[int, Column]) -> tuple[list[int], list[str]]:
-    """Return the columns that describe rows, and remarks on the others."""
     reasons = {j: _reason_to_leave_out(table, j, column) for j, column in columns.items()}
     kept = [j for j, reason in reasons.items() if reason is None]
-    counters = [j for j, reason in reasons.items() if reason == "row" and not columns[j].words]
+    counters = [j for j, reason in reasons.items() if reason == "row" and columns[j].words is None]
     if not kept and counters:
         named = _name(table, counters)
         return counters, [f"Kept {named}, which only counts rows: there is nothing else."]
@@ -407,7 +380,6 @@ def _choose_columns(table: Table, columns: dict[int, Column]) -> tuple[list[int]
 
 
 def _reason_to_leave_out(table: Table, index: int, column: Column) -> str | None:
-    """Return why a column is left out, if it is: a key of ``_LEFT_OUT``."""
     name = table.names[index] if table.names else "-"
     n, present = len(column.values), int(np.count_nonzero(~column.missing))
     if not present:
@@ -417,7 +389,7 @@ def _reason_to_leave_out(table: Table, index: int, column: Column) -> str | None
         return None
     if present == n and bool(np.all(column.values == column.values[0])):
         return "constant" if n >= FEWEST_ROWS else None
-    if not column.words:
+    if column.words is None:
         return "row" if _numbers_rows(column, unnamed or _says_id(name) is not None) else None
     different = column.distinct
     if different == present > 1:
@@ -431,7 +403,7 @@ def _numbers_rows(column: Column, says_so: bool) -> bool:
     if column.notation or np.any(values != np.trunc(values)):
         return False
     span = values.max() - values.min() + 1
-    if not says_so and span > 2 * len(values):
+    if span < 0.9 * len(values) or (not says_so and span > 2 * len(values)):
         return False
     different = len(np.unique(values))
     if says_so:
@@ -448,11 +420,24 @@ _STEPS = ("numbers", "gaps", "two_words", "words")  # of a preparation, in the o
 
 def _step(column: Column) -> str:
     """Return the step of the preparation that a column goes through, if there are words."""
-    if not column.words:
+    if column.words is None:
         return "gaps" if np.mean(column.missing) >= MANY_MISSING else "numbers"
-    counts = Counter(column.values.tolist())
+    counts = np.bincount(column.values + 1)  # the first of cells that are missing
     # Two words, both in enough rows to be in every training part.
-    return "two_words" if len(counts) == 2 and min(counts.values()) >= RARE else "words"
+    two = np.count_nonzero(counts) == 2 and counts[counts > 0].min() >= RARE
+    return "two_words" if two else "words"
+
+
+def fill_rows(columns: Sequence[Any], words: bool) -> Any:
+    """Return columns as an array: of floats row by row, or of objects column by column."""
+    shape = len(columns[0]), len(columns)
+    X = np.empty(shape, object, order="F") if words else np.empty(shape)
+    step = shape[0] if words else _FILL_ROWS
+    for begin in range(0, shape[0], step):
+        part = slice(begin, begin + step)
+        for j, values in enumerate(columns):
+            X[part, j] = values[part]
+    return X
 
 
 class _Plan:
@@ -460,7 +445,7 @@ class _Plan:
 
     def __init__(self, columns: dict[int, Column]) -> None:
         self.steps = {j: _step(column) for j, column in columns.items()}
-        self.has_words = any(column.words for column in columns.values())
+        self.has_words = any(column.words is not None for column in columns.values())
         self.columns = columns
         if self.has_words:
             # Columns of one step stand together, so that a slice of any length prints in full.
@@ -468,7 +453,7 @@ class _Plan:
             self.columns = {j: columns[j] for j in order}
         self.gaps = [j for j, column in columns.items() if column.missing.any()]
         self.missing = "missing"  # the word for none
-        while any(column.words and self.missing in column.values for column in columns.values()):
+        while any(self.missing in (column.words or ()) for column in columns.values()):
             self.missing = f"({self.missing})"
 
     @property
@@ -482,8 +467,7 @@ class _Plan:
 
     def rows(self) -> Any:
         """Return the rows, as floats if all columns are numbers, else as objects."""
-        kind = object if self.has_words else np.float64
-        return np.column_stack([column.values.astype(kind) for column in self.columns.values()])
+        return fill_rows([column.cells() for column in self.columns.values()], self.has_words)
 
     def transformer(self) -> Any:
         """Return what makes numbers of the rows, not fitted; None if they are numbers."""
@@ -501,8 +485,9 @@ class _Plan:
         if not self.has_words:
             return marked if "gaps" in steps else median
         columns = self.columns.items()
-        width = sum(self.width(j) if column.words else 1 for j, column in columns)
-        wide = width > DENSE_COLUMNS or width * len(self.rows()) > DENSE_ENTRIES
+        width = sum(self.width(j) if column.words is not None else 1 for j, column in columns)
+        n = len(next(iter(self.columns.values())).values)
+        wide = width > DENSE_COLUMNS or width * n > DENSE_ENTRIES
         form = {} if wide else {"sparse_output": False}
         two = OneHotEncoder(drop="if_binary", handle_unknown="ignore", **form)
         more = OneHotEncoder(handle_unknown="ignore", **form)
@@ -524,11 +509,10 @@ class _Plan:
         """Tell whether names of columns and of words make the same name twice: a + b_c, a_b + c."""
         made: list[str] = []
         for name, (j, column) in zip(names, self.columns.items(), strict=True):
-            if column.words:
-                words = {value or self.missing for value in column.values.tolist()}
-                made += [f"{name}_{word}" for word in words]
-            else:
+            if column.words is None:
                 made.append(name)
+            else:
+                made += [f"{name}_{word}" for word in (*column.words, self.missing)]
             made += [f"missingindicator_{name}"] if self.steps[j] == "gaps" else []
         return len(set(made)) < len(made)
 
@@ -563,7 +547,6 @@ def _name_columns(
 
 
 def _explain_columns(table: Table, plan: _Plan) -> list[str]:
-    """Return sentences on notations, words and missing cells."""
     columns = {j: plan.columns[j] for j in sorted(plan.columns)}
     two = [j for j in columns if plan.steps[j] == "two_words"]
     words = [j for j in columns if plan.steps[j] == "words"]
@@ -582,9 +565,9 @@ def _explain_columns(table: Table, plan: _Plan) -> list[str]:
     said += [
         ("The two words of {} become 0 and 1.", two),
         (f"The words of {{}} become {sum(map(plan.width, words)):,} columns of 0 and 1.", words),
-        (f"{median}.", [j for j in plan.gaps if not columns[j].words and j not in marked]),
+        (f"{median}.", [j for j in plan.gaps if columns[j].words is None and j not in marked]),
         (f"{median}, and columns of 0 and 1 mark them.", marked),
-        (f"{empty}count as one more word.", [j for j in plan.gaps if columns[j].words]),
+        (f"{empty}count as one more word.", [j for j in plan.gaps if columns[j].words is not None]),
     ]
     return [
         sentence.format(_name(table, group), sum(columns[j].missing.sum() for j in group))
@@ -594,19 +577,16 @@ def _explain_columns(table: Table, plan: _Plan) -> list[str]:
 
 
 def _name(table: Table, group: list[int]) -> str:
-    """Return one or several columns as they stand in a sentence."""
     noun = "column" if len(group) == 1 else "columns"
     return f"{noun} {_listed([_shown(table, j) for j in group])}"
 
 
 def _shown(table: Table, index: int) -> str:
-    """Return a column's name in quotation marks, or its number if it has no name."""
     name = table.names[index] if table.names else ""
     return repr(name) if name else str(index + 1)
 
 
 def _listed(names: Sequence[str], word: str = "and") -> str:
-    """Return "a, b and c"; of many names the first few."""
     if len(names) > SHOWN + 1:
         names = [*names[:SHOWN], f"{len(names) - SHOWN} more"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

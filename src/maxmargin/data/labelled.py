@@ -1,29 +1,17 @@
-"""Labelled files: which format a file has, its text, and svmlight text as rows."""
+"""Labelled files: a table, or svmlight text, as rows that can be learnt from."""
 
 import os
-import re
 from pathlib import Path
 
 import numpy as np
 
-from maxmargin.data.arrow import is_arrow, read_arrow
 from maxmargin.data.columns import Labelled, prepare_table
 from maxmargin.data.layout import TASKS, Layout
-from maxmargin.data.source import (
-    JSON_ENDINGS,
-    SVMLIGHT_ENDINGS,
-    TABLE_ENDINGS,
-    decode,
-    extension_of,
-    open_source,
-    refuse_foreign,
-)
 from maxmargin.data.svmlight import read_svmlight
-from maxmargin.data.table import Table, are_json_lines, read_arff, read_json, read_table
+from maxmargin.data.table import find_label, open_table, read_table
+from maxmargin.data.tables import kind_of
+from maxmargin.data.text import open_source
 from maxmargin.errors import DataFileError
-
-_SVMLIGHT_LINE = re.compile(r"\s*[^\s:,;]+(?:[ \t]+(?:\d+|qid):\S*)+\s*(?:#.*)?")
-_FIRST_LINE = re.compile(r"^[^\S\n]*[^\s#].*", re.MULTILINE)
 
 
 def read_labelled(
@@ -33,16 +21,15 @@ def read_labelled(
     zero_based: bool = False,
     task: str | None = None,
 ) -> Labelled:
-    r"""Read a labelled file: a table (CSV, TSV, ARFF, JSON, Parquet, …) or svmlight (LIBSVM) text.
+    r"""Read a labelled file: a table (CSV, TSV, JSON lines, Parquet, …) or svmlight (LIBSVM) text.
 
-    The name's ending decides (``.svm .libsvm .svmlight``, ``.csv``, ``.tsv``, ``.arff``, ``.json``,
-    ``.jsonl .ndjson``, ``.parquet``, ``.arrow .feather``), the content where it does not; ``.xz``,
-    ``.gz`` and ``.bz2`` are unpacked on the way. Text is UTF-8, UTF-16 or UTF-32 with a
-    mark at its start, or else Windows-1252.
+    The name's ending decides (``.svm .libsvm .svmlight``, ``.csv``, ``.tsv``, ``.jsonl .ndjson``,
+    ``.parquet``, ``.arrow .feather``, ``.arff``), the content where it does not; ``.xz``, ``.gz``,
+    ``.bz2`` and ``.zst`` are unpacked on the way. Text is UTF-8, UTF-16 or UTF-32 with a mark at
+    its start, or else Windows-1252. Tables are read by pyarrow: ``pip install maxmargin[tables]``.
 
     **Tables** have commas, semicolons, tabs, bars or spaces between their cells, and may have a
-    header. JSON may be a list of records, an object of columns, ``{"columns": …, "data": …}``, or
-    one record per line. What is in a column is decided over the whole column:
+    header. JSON has one record per line. What is in a column is decided over all of its cells:
 
     - *Numbers* stay numbers, also integer codes. Thousands may be separated (``1,234``, ``1 234``,
       ``1'234``), decimal commas, percent signs and one sign of a currency are understood.
@@ -58,9 +45,9 @@ def read_labelled(
       that differ in most rows, or number or name the rows (whole numbers that count up or fill a
       range; or a name such as ``id``, and hardly a value twice).
 
-    Columns of *Parquet* and Arrow files (which need pyarrow: ``pip install pyarrow``)
-    have types: numbers, decimals and booleans are numbers, dates and times as above, and texts are
-    judged like cells. Others, such as lists, are refused.
+    Columns of *Parquet*, Arrow, JSON and ARFF files have types: numbers, decimals and booleans are
+    numbers, dates and times as above, and texts are judged like cells. Others, such as lists, are
+    refused.
 
     ``prepare`` is not fitted: put it first in a pipeline, so that medians and words come from the
     training rows only. ``remarks`` says what was done.
@@ -136,48 +123,25 @@ def read_labelled(
     if task not in TASKS:
         raise ValueError(f"task must be one of {TASKS}, not {task!r}")
     path = Path(path)
-    extension = extension_of(path)
     with open_source(path) as opened:
-        if is_arrow(opened):
-            return prepare_table(read_arrow(opened, label), task)
-    if extension in SVMLIGHT_ENDINGS:
+        kind = kind_of(opened)
+    if kind == "svmlight":
         return _read_svmlight(path, label, zero_based, task)
-    text, remarks = _read_text(path)
-    if extension not in TABLE_ENDINGS and resembles_svmlight(text):
-        del text  # it is read again, without the rows being in memory twice
-        return _read_svmlight(path, label, zero_based, task)
-    table = _read_any_table(text, str(path), extension, label)
-    return prepare_table(table._replace(remarks=remarks + table.remarks), task)
+    if kind == "text":
+        _refuse_one_column(path, label)
+    table = read_table(path, label)
+    if table.width < 2:
+        raise DataFileError(f"{path}: only one column; a table needs a label and a feature")
+    return prepare_table(table, find_label(table.names, table.width, label, table.file), task)
 
 
-def resembles_svmlight(text: str) -> bool:
-    """Tell whether the first line of a text that is no comment is one of svmlight text."""
-    first = _FIRST_LINE.search(text)
-    return first is not None and _SVMLIGHT_LINE.fullmatch(first[0]) is not None
-
-
-def _read_any_table(text: str, name: str, extension: str, label: str | int | None) -> Table:
-    if extension == ".arff" or text[:1000].lstrip().lower().startswith("@relation"):
-        return read_arff(text, name, label)
-    start = text.lstrip()[:1]
-    if extension in JSON_ENDINGS or (extension not in TABLE_ENDINGS and start in ("{", "[")):
-        return read_json(text, name, label, are_json_lines(text, extension))
-    return read_table(text, name, TABLE_ENDINGS.get(extension), label)
-
-
-# ------------------------------------------------------------------- bytes to text
-
-
-def _read_text(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a file, and a remark if its encoding had to be guessed."""
-    with open_source(path) as opened:
-        refuse_foreign(opened)
-        content = b"".join(opened.chunks)
-    text, remarks = decode([content], str(path))
-    return b"".join(text).decode(), tuple(remarks)
-
-
-# ------------------------------------------------------------------- svmlight text
+def _refuse_one_column(path: Path, label: str | int | None) -> None:
+    with open_table(path, label) as opened:
+        if opened.width < 2:
+            raise DataFileError(
+                f"{path}: only one column; a table needs a label and at least one feature, "
+                "separated by commas, semicolons, tabs or spaces"
+            )
 
 
 def _read_svmlight(
@@ -188,8 +152,6 @@ def _read_svmlight(
             f"{path}: svmlight text has its label first on each line; "
             f"leave out label={label!r}, or convert the file to CSV"
         )
-    with open_source(path) as opened:
-        refuse_foreign(opened)
     X, y, _, numbers = read_svmlight(path, zero_based=zero_based)
     if not X.shape[1]:
         raise DataFileError(f"{path}: no features, only labels; a row is 'label index:value …'")

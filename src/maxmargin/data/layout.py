@@ -8,8 +8,8 @@ layout of the training file, and what is written differently is refused.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from maxmargin.data.cells import check_notation
-from maxmargin.data.table import DELIMITERS
+from maxmargin.data.notation import check_notation
+from maxmargin.data.tables import DELIMITERS
 
 KINDS = ("table", "svmlight")
 TASKS = (None, "classification", "regression")
@@ -130,43 +130,38 @@ class Layout:
     @classmethod
     def from_json(cls, found: Any) -> "Layout":
         """Return the layout that ``to_json`` gave; anything else is a ValueError."""
-        return _layout(found)
+        svmlight = isinstance(found, dict) and found.get("kind") == "svmlight"
+        _check_fields("the layout", found, _SVMLIGHT if svmlight else _TABLE)
+        kind, task, n_features = found["kind"], found["task"], found["n_features"]
+        _require(kind in KINDS, f"the layout's kind is {kind!r}, not one of {KINDS}")
+        _require(task in TASKS, f"the layout's task is {task!r}, not one of {TASKS}")
+        _require(1 <= n_features <= _MOST_FEATURES, f"the layout has {n_features} features")
+        if svmlight:
+            return cls(**found)
+        names, width, delimiter = found["names"], found["width"], found["delimiter"]
+        if names is not None:
+            _require(all(isinstance(n, str) for n in names), "a name in the layout is no text")
+            _require(len(names) == width, "the layout's names are not as many as its columns")
+        _require(delimiter is None or delimiter in DELIMITERS, f"unknown delimiter {delimiter!r}")
+        label = None if found["label"] is None else _label(found["label"])
+        columns = tuple(map(_column, found["columns"]))
+        _require(len(columns) == n_features, f"{len(columns)} columns, not {n_features} features")
+        positions = [column.position for column in columns] + ([label.position] if label else [])
+        _require(len(set(positions)) == len(positions), "two columns of the layout are the same")
+        _require(
+            all(0 <= position < width for position in positions),
+            f"a column of the layout is not among the {width} of its table",
+        )
+        names = None if names is None else tuple(names)
+        return cls(**{**found, "names": names, "label": label, "columns": columns})
 
 
-# ------------------------------------------------------------------- from JSON, strictly
-
-
-def _layout(found: Any) -> Layout:
-    common = {"kind": str, "task": (str, type(None)), "n_features": int}
-    if isinstance(found, dict) and found.get("kind") == "svmlight":
-        _check_fields("the layout", found, {**common, "zero_based": bool})
-    else:
-        table = {"width": int, "names": (list, type(None)), "delimiter": (str, type(None))}
-        parts = {"label": (dict, type(None)), "columns": list}
-        _check_fields("the layout", found, {**common, **table, **parts})
-    _require(found["kind"] in KINDS, f"the layout's kind is {found['kind']!r}, not one of {KINDS}")
-    _require(found["task"] in TASKS, f"the layout's task is {found['task']!r}, not one of {TASKS}")
-    n_features = found["n_features"]
-    _require(1 <= n_features <= _MOST_FEATURES, f"the layout has {n_features} features")
-    if found["kind"] == "svmlight":
-        return Layout(**found)
-    names = found["names"]
-    if names is not None:
-        _require(all(isinstance(name, str) for name in names), "a name in the layout is no text")
-        _require(len(names) == found["width"], "the layout's names are not as many as its columns")
-    delimiter = found["delimiter"]
-    _require(delimiter is None or delimiter in DELIMITERS, f"unknown delimiter {delimiter!r}")
-    label = None if found["label"] is None else _label(found["label"])
-    columns = tuple(_column(column) for column in found["columns"])
-    _require(len(columns) == n_features, f"{len(columns)} columns are not {n_features} features")
-    positions = [column.position for column in columns] + ([label.position] if label else [])
-    _require(len(set(positions)) == len(positions), "two columns of the layout are the same one")
-    _require(
-        all(0 <= position < found["width"] for position in positions),
-        f"a column of the layout is not among the {found['width']} of its table",
-    )
-    names = None if names is None else tuple(names)
-    return Layout(**{**found, "names": names, "label": label, "columns": columns})
+_SVMLIGHT = {"kind": str, "task": (str, type(None)), "n_features": int, "zero_based": bool}
+_TABLE = {
+    "kind": str, "task": (str, type(None)), "n_features": int, "width": int,
+    "names": (list, type(None)), "delimiter": (str, type(None)), "label": (dict, type(None)),
+    "columns": list,
+}  # fmt: skip
 
 
 def _column(found: Any) -> FeatureColumn:
@@ -192,10 +187,9 @@ def _notation(words: list[Any]) -> tuple[str, ...]:
 
 def _check_fields(what: str, found: Any, fields: dict[str, Any]) -> None:
     _require(isinstance(found, dict), f"{what} must be an object, not {type(found).__name__}")
-    unknown = [key for key in found if key not in fields]
-    _require(not unknown, f"{what} has a field {(unknown or [''])[0]!r}, which is not known")
+    wrong = sorted(map(str, fields.keys() ^ found.keys()))
+    _require(not wrong, f"{what} has fields that are missing or unknown: {wrong[:5]}")
     for field, kinds in fields.items():
-        _require(field in found, f"{what} has no field {field!r}")
         value = found[field]
         right = isinstance(value, kinds) and not (isinstance(value, bool) and kinds is int)
         _require(right, f"{field!r} of {what} is of a wrong type, {type(value).__name__}")

@@ -11,13 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.data.parquet_source import ParquetSource, table_names
-from maxmargin.data.source import (
-    JSON_ENDINGS,
-    SVMLIGHT_ENDINGS,
-    TABLE_ENDINGS,
-    extension_of,
-)
-from maxmargin.data.text_source import SvmlightSource, TableSource, is_svmlight, look_at_table
+from maxmargin.data.sources import SvmlightSource, TableSource, read_start
+from maxmargin.data.tables import kind_of
+from maxmargin.data.text import JSON_ENDINGS, extension_of, open_source
 from maxmargin.errors import DataFileError
 from maxmargin.rows.array_source import ArraySource, FrameSource
 from maxmargin.rows.chunk_source import IterableSource, SequenceSource, spool
@@ -32,7 +28,7 @@ from maxmargin.rows.row_source import (
     refuse_missing,
 )
 
-_TO_CONVERT = {*JSON_ENDINGS, ".arff", ".arrow", ".feather"}
+_NOT_IN_PARTS = {*JSON_ENDINGS, ".arff", ".arrow", ".feather"}
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -56,7 +52,6 @@ def find_files(what: Any) -> list[Path]:
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
-    """Return a key by which part-2 comes before part-10."""
     return [
         (int(piece), "") if piece.isdigit() else (-1, piece)
         for piece in re.split(r"(\d+)", str(path))
@@ -78,12 +73,12 @@ def _open_files(what: Any, request: Request, n_features: int | None, zero_based:
         return ArraySource(paths[0] if ending == ".npy" else _load_csr(paths[0]), request)
     if ending in (".parquet", ".pq"):
         return ParquetSource(paths, request)
-    if ending in _TO_CONVERT:
+    if ending in _NOT_IN_PARTS:
         raise ValueError(
-            f"{paths[0]}: such files are not read in parts; convert it to Parquet, CSV or svmlight "
-            "(maxmargin.data.convert, or maxmargin convert)"
+            f"{paths[0]}: such files are not read in parts; save it as Parquet or CSV, for example "
+            "with pandas or polars"
         )
-    if ending in SVMLIGHT_ENDINGS or (ending not in TABLE_ENDINGS and is_svmlight(paths[0])):
+    if _is_svmlight(paths[0]):
         return SvmlightSource(paths, request, n_features, zero_based)
     return TableSource(paths, request)
 
@@ -107,10 +102,15 @@ def read_names(path: Path) -> tuple[list[str] | None, int]:
     if ending in (".parquet", ".pq"):
         names = table_names(FileStamp.of(path))
         return names, len(names)
-    if ending in SVMLIGHT_ENDINGS or (ending not in TABLE_ENDINGS and is_svmlight(path)):
+    if _is_svmlight(path):
         return None, 0
-    start = look_at_table(FileStamp.of(path), None)[0]
+    start = read_start(FileStamp.of(path), None)
     return start.names, start.width
+
+
+def _is_svmlight(path: Path) -> bool:
+    with open_source(path) as opened:
+        return kind_of(opened) == "svmlight"
 
 
 # ------------------------------------------------------------------- open
@@ -283,7 +283,6 @@ def _open_chunks(what: Any, request: Request) -> RowSource:
 
 
 def _is_chunk(item: Any) -> bool:
-    """Tell whether an item is (X, y) or (X, y, weight), and not a row of numbers."""
     if not (isinstance(item, tuple) and len(item) in (2, 3)):
         return False
     X = item[0]

@@ -1,6 +1,5 @@
 """Rows of Parquet files; parts are row groups."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.data.arrow import require_pyarrow
 from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
+from maxmargin.data.tables import is_index_of_rows, require_pyarrow
 from maxmargin.errors import DataFileError
 from maxmargin.rows.frames import FrameColumns, arrow_number_kind, choose_columns, read_frame
 from maxmargin.rows.row_source import (
@@ -22,8 +21,6 @@ from maxmargin.rows.row_source import (
     name_files,
     rows_per_part,
 )
-
-_index_of_rows = re.compile(r"__index_level_\d+__").fullmatch  # as pandas names it
 
 
 class _RowGroups(NamedTuple):
@@ -131,7 +128,6 @@ class ParquetSource(RowSource):
         return None if any("." in name for name in self.plan.wanted) else self.plan.wanted
 
     def _pieces(self, one: _RowGroups) -> Iterator[Any]:
-        """Iterate over a row group in tables of ``step`` rows."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -192,11 +188,10 @@ def table_names(stamp: FileStamp) -> list[str]:
 
 
 def _names_of(schema: Any) -> list[str]:
-    return [name for name in schema.names if not _index_of_rows(name)]
+    return [name for name in schema.names if not is_index_of_rows(name)]
 
 
 def _find_layout(schema: Any, plan: FrameColumns) -> Layout:
-    """Return how the columns of a file become X, for later files."""
     import pyarrow as pa
 
     names, label = _names_of(schema), None

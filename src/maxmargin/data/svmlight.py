@@ -14,6 +14,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -22,10 +23,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
-from maxmargin.data.cells import NUMBER, finite_number, whole_numbers
-from maxmargin.data.source import CHUNK, PACKINGS, Where, open_source, refuse_no_file
+from maxmargin.data.notation import NUMBER, finite_number, whole_numbers
+from maxmargin.data.text import CHUNK, PACKINGS, Where, open_source, refuse_no_file
 from maxmargin.errors import DataFileError
-from maxmargin.loops.records import read_only
 from maxmargin.runtime.atomic_write import write_atomically
 from maxmargin.runtime.threads import share_work, usual_threads
 
@@ -42,20 +42,7 @@ _PAIRS_WRITTEN = 1 << 16  # at a time
 
 
 class Svmlight(NamedTuple):
-    """Rows read from svmlight text.
-
-    Attributes
-    ----------
-    X : CSR array of shape (n_samples, n_features)
-        The rows; zeros that the text has are stored.
-    y : array of shape (n_samples,)
-        A label per row: int64 if all labels are whole numbers, else float64.
-    query_id : array of int64 of shape (n_samples,), or None
-        The number after ``qid:`` of each row; None if these were not asked for.
-    numbers : array of int64 of shape (n_samples,)
-        The line of each row, counted from 1, blank lines and comments included; of a range of
-        bytes, counted from the first line that begins in it.
-    """
+    """Rows read from svmlight text, as ``read_svmlight`` describes them."""
 
     X: Any
     y: Any
@@ -107,7 +94,9 @@ def read_svmlight(
     Returns
     -------
     Svmlight
-        ``X``, ``y``, ``query_id`` and ``numbers``.
+        A tuple with names: ``X``, a CSR array (zeros that the text has are stored); ``y``, int64 if
+        all labels are whole numbers, else float64; ``query_id``, or None; ``numbers``, the line of
+        each row from 1, or from the first line that begins in the range.
 
     Raises
     ------
@@ -200,36 +189,6 @@ def iterate_svmlight(
                 yield table.finish(columns)
 
 
-class SvmlightLines:
-    r"""Svmlight text that comes in runs of whole lines, as from a file that grows.
-
-    >>> text = SvmlightLines("log.svm", n_features=2)
-    >>> for lines in (b"1 1:0.5\n-1 2:3\n", b"# a comment\n1 2:4\n"):
-    ...     rows = text.parse(lines)
-    ...     print(rows.X.toarray().tolist(), rows.y.tolist(), rows.numbers.tolist())
-    [[0.5, 0.0], [0.0, 3.0]] [1, -1] [1, 2]
-    [[0.0, 4.0]] [1] [4]
-    """
-
-    def __init__(self, name: str, *, n_features: int | None, zero_based: bool = False) -> None:
-        self._reader = _Reader(n_features, zero_based, np.float64, False, None)
-        self._text = _Text(name, iter(()), None, lambda: 0)
-        self._lines = self._columns = 0
-
-    def parse(self, lines: bytes) -> Svmlight:
-        """Return the rows of the next lines, of which the last one may lack its end."""
-        buffer = bytearray(lines)
-        if not lines.endswith(b"\n"):
-            buffer += b"\n"
-        size = len(buffer)
-        buffer += bytes(_PADDING)
-        table = _Table(self._reader, self._lines)
-        for part in self._reader.parse(buffer, 0, size, self._lines, self._text):
-            table.append(part, None)
-        self._columns, self._lines = max(self._columns, table.columns), table.lines
-        return table.finish(self._columns)
-
-
 def write_svmlight(
     path: str | os.PathLike[str],
     X: Any,
@@ -241,8 +200,7 @@ def write_svmlight(
 ) -> None:
     r"""Write rows as svmlight (LIBSVM) text, so that reading gives back the same bits.
 
-    Each number has the fewest digits that are nearer to it than to any other number of its type; so
-    values of float32 come back as they were if they are read with ``dtype=np.float32``. Of a sparse
+    Each number has the fewest digits that are nearer to it than to any other double. Of a sparse
     matrix all stored values are written, zeros too; of an array, all but 0. The file is complete or
     as it was before; if its name ends with ``.gz``, ``.xz`` or ``.bz2``, it is packed.
 
@@ -280,11 +238,18 @@ def write_svmlight(
     ...     print(path.read_text(), end="")
     # two rows
     1 1:0.1 3:3
-    -1 2:1e-5
+    -1 2:1e-05
     """
     if "\0" in comment:
         raise ValueError("comment has a character 0, and svmlight text cannot have one")
-    lines = format_svmlight(X, y, zero_based=zero_based, query_id=query_id)
+    X, y = _checked_rows(X), _checked_labels(y)
+    if len(y) != X.shape[0]:
+        raise ValueError(f"y has {len(y)} labels for the {X.shape[0]} rows of X")
+    if query_id is not None:
+        query_id = np.asarray(query_id)
+        if query_id.shape != y.shape or query_id.dtype.kind not in "iu" or np.any(query_id < 0):
+            raise ValueError("query_id must have a whole number from 0 on for each row")
+    lines = _format_rows(X, y, query_id, 0 if zero_based else 1)
 
     def write(draft: Path) -> None:
         with open_packed(draft, Path(path).suffix.lower()) as file:
@@ -294,25 +259,6 @@ def write_svmlight(
                 file.write(block)
 
     write_atomically(path, write)
-
-
-def format_svmlight(
-    X: Any, y: Any, *, zero_based: bool = False, query_id: Any = None
-) -> Iterator[bytes]:
-    """Return rows as svmlight text, some lines at a time; see ``write_svmlight``.
-
-    >>> b"".join(format_svmlight([[0.5, 0.25]], [2.0])).split()
-    [b'2', b'1:0.5', b'2:0.25']
-    """
-    X, y = _checked_rows(X), _checked_labels(y)
-    if len(y) != X.shape[0]:
-        raise ValueError(f"y has {len(y)} labels for the {X.shape[0]} rows of X")
-    queries = np.empty(0, np.int64) if query_id is None else np.asarray(query_id)
-    if query_id is not None:
-        if queries.shape != y.shape or queries.dtype.kind not in "iu" or np.any(queries < 0):
-            raise ValueError("query_id must have a whole number from 0 on for each row")
-        queries = queries.astype(np.int64)
-    return _format_blocks(X, y, queries, 0 if zero_based else 1)
 
 
 # ------------------------------------------------------------------- bytes
@@ -355,7 +301,6 @@ def _open_range(source: Where, offset: int, length: int) -> Iterator[_Text]:
 
 
 def _next_line(file: Any, position: int) -> int:
-    """Return where the first line begins that does so at a position or after it."""
     if position == 0:
         return 0
     file.seek(position - 1)
@@ -409,7 +354,6 @@ def _whole_lines(chunks: Iterable[bytes], size: int) -> Iterator[tuple[bytearray
 
 
 def _skip_mark(buffer: bytearray, text: _Text) -> int:
-    """Return where text begins that may be marked as UTF-8; refuse other marks."""
     if buffer.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataFileError(f"{text.name}: marked as UTF-16 or UTF-32 text; save it as UTF-8")
     return 3 if buffer.startswith(b"\xef\xbb\xbf") else 0
@@ -664,7 +608,7 @@ def open_packed(path: Path, ending: str) -> Iterator[Any]:
 
 
 def _checked_rows(X: Any) -> Any:
-    """Return an array or a CSR array of float64 or float32."""
+    """Return a CSR array of float64 or float32, with all that is not 0, but also with -0."""
     if sp.issparse(X):
         X = sp.csr_array(X)
         if not X.has_canonical_format:
@@ -675,11 +619,13 @@ def _checked_rows(X: Any) -> Any:
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must be a table of rows and columns; it has {X.ndim} dimensions")
-    return _checked_numbers(X, "X")
+    X = _checked_numbers(X, "X")
+    rows, columns = np.nonzero((X != 0) | np.signbit(X))
+    pointers = np.searchsorted(rows, np.arange(len(X) + 1))
+    return sp.csr_array((X[rows, columns], columns, pointers), shape=X.shape)
 
 
 def _checked_labels(y: Any) -> Any:
-    """Return an array of int64, float64 or float32."""
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"y must have one label per row; it has {y.ndim} dimensions")
@@ -707,99 +653,41 @@ def _checked_numbers(values: Any, name: str) -> Any:
     return plain
 
 
-def _format_blocks(X: Any, y: Any, queries: Any, first: int) -> Iterator[bytes]:
-    sparse = sp.issparse(X)
-    start, n_rows = 0, X.shape[0]
-    while start < n_rows:
-        if sparse:
-            end = int(np.searchsorted(X.indptr, X.indptr[start] + _PAIRS_WRITTEN, side="right"))
-            end = min(max(end - 1, start + 1), start + _PAIRS_WRITTEN, n_rows)
-            pointers = X.indptr[start : end + 1].astype(np.int64)
-            pairs = slice(pointers[0], pointers[-1])
-            columns, values = X.indices[pairs].astype(np.int64), X.data[pairs]
-        else:
-            end = min(start + max(1, _PAIRS_WRITTEN // max(1, X.shape[1])), n_rows)
-            pointers, columns, values = _stored(X[start:end])
-        block = slice(start, end)
-        rows = _Rows(pointers - pointers[0], columns, values, y[block], queries[block])
-        _refuse_infinite(rows, start)
-        yield _format_rows(rows, first)
-        start = end
+def _format_rows(X: Any, y: Any, queries: Any, first: int) -> Iterator[bytes]:
+    step = max(1, _PAIRS_WRITTEN // max(1, X.nnz // max(1, X.shape[0])))
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, start + step)
+        part, labels = X[rows], y[rows]
+        _refuse_infinite(part, labels, start)
+        heads, values = _spell(labels), _spell(part.data)
+        if queries is not None:
+            numbers = queries[rows].tolist()
+            heads = [f"{label} qid:{n}" for label, n in zip(heads, numbers, strict=True)]
+        places = (part.indices + first).tolist()
+        pairs = map(":".join, zip(map(str, places), values, strict=True))
+        sizes = np.diff(part.indptr).tolist()
+        lines = (" ".join([h, *islice(pairs, n)]) for h, n in zip(heads, sizes, strict=True))
+        yield "".join(f"{line}\n" for line in lines).encode()
 
 
-class _Rows(NamedTuple):
-    """Rows to be written."""
-
-    pointers: Any
-    columns: Any
-    values: Any
-    labels: Any
-    queries: Any
+def _spell(values: Any) -> list[str]:
+    if values.dtype == np.int64:
+        return list(map(str, values.tolist()))
+    return [repr(value).removesuffix(".0") for value in values.tolist()]
 
 
-def _stored(X: Any) -> tuple[Any, Any, Any]:
-    """Return pointers, columns and values of all that is not 0, but also of -0."""
-    rows, columns = np.nonzero((X != 0) | np.signbit(X))
-    return np.searchsorted(rows, np.arange(len(X) + 1)), columns, X[rows, columns]
-
-
-def _refuse_infinite(rows: _Rows, start: int) -> None:
-    for k in np.flatnonzero(~np.isfinite(rows.values))[:1]:
-        row = start + int(np.searchsorted(rows.pointers, k, side="right")) - 1
+def _refuse_infinite(X: Any, y: Any, start: int) -> None:
+    for k in np.flatnonzero(~np.isfinite(X.data))[:1]:
+        row = start + int(np.searchsorted(X.indptr, k, side="right")) - 1
         raise ValueError(
-            f"X has {rows.values[k]} in row {row}, column {rows.columns[k]} (both from 0), and "
-            "svmlight text only has finite numbers; impute it, or leave out the row"
+            f"X has {X.data[k]} in row {row}, column {X.indices[k]} (both from 0), and svmlight "
+            "text only has finite numbers; impute it, or leave out the row"
         )
-    for k in np.flatnonzero(~np.isfinite(rows.labels))[:1]:
+    for k in np.flatnonzero(~np.isfinite(y))[:1]:
         raise ValueError(
-            f"y has {rows.labels[k]} in row {start + k} (from 0), and svmlight text only has "
-            "finite numbers; leave out the row"
+            f"y has {y[k]} in row {start + k} (from 0), and svmlight text only has finite numbers; "
+            "leave out the row"
         )
-
-
-def _format_rows(rows: _Rows, first: int) -> bytes:
-    loop, decimals, nothing = loops.svmlight, loops.decimals, np.empty(0, np.uint64)
-    whole = rows.labels.dtype == np.int64
-    labels = rows.labels if whole else np.empty(0, np.int64)
-    arrays = (
-        rows.pointers, rows.columns, _bits(rows.values), labels,
-        nothing if whole else _bits(rows.labels), rows.queries,
-    )  # fmt: skip
-    lines = loop.Lines(*map(read_only, arrays))
-    style = loop.Style(
-        first, whole, rows.values.dtype == np.float32, rows.labels.dtype == np.float32
-    )
-    numbers = 2 * len(rows.values) + (1 + bool(len(rows.queries))) * len(rows.labels)
-    out = np.empty((numbers + 1) * loop.NUMBER_BYTES, np.uint8)
-    size = loop.write(lines, style, out, decimals.shortest_tables(), decimals.tables().fives)
-    return _format_slowly(rows, first) if size < 0 else out[:size].tobytes()
-
-
-def _bits(values: Any) -> Any:
-    values = np.ascontiguousarray(values)
-    if values.dtype == np.float32:
-        return values.view(np.uint32).astype(np.uint64)
-    return values.view(np.uint64)
-
-
-def _format_slowly(rows: _Rows, first: int) -> bytes:
-    """Format rows with a number that the loop leaves to Python, as it does with tiny ones."""
-    lines = []
-    for row, label in enumerate(rows.labels):
-        line = [str(label) if rows.labels.dtype == np.int64 else _shortest(label)]
-        line += [f"qid:{number}" for number in rows.queries[row : row + 1]]
-        for pair in range(rows.pointers[row], rows.pointers[row + 1]):
-            line.append(f"{rows.columns[pair] + first}:{_shortest(rows.values[pair])}")
-        lines.append(" ".join(line) + "\n")
-    return "".join(lines).encode()
-
-
-def _shortest(value: Any) -> str:
-    if type(value) is np.float64:
-        return repr(float(value)).removesuffix(".0")
-    text = np.format_float_scientific(value, trim="-", exp_digits=1)
-    # By way of a double it may be rounded twice.
-    return text if np.float32(float(text)) == value else repr(float(value))
 
 
 # ------------------------------------------------------------------- what is wrong with a line

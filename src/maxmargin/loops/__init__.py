@@ -33,7 +33,6 @@ _MODULES = (
     "structured",
     "subgradient",
     "svmlight",
-    "table",
     "truncated_gaussian",
 )
 

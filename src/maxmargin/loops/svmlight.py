@@ -1,4 +1,4 @@
-"""Svmlight text to rows and back: ``label [qid:n] index:value … [# comment]``, a row per line.
+"""Svmlight text to rows: ``label [qid:n] index:value … [# comment]``, a row per line.
 
 A number that only Python can round (see ``decimals``) becomes a NaN that holds where it begins.
 """
@@ -17,8 +17,6 @@ from maxmargin.loops.decimals import (
     NOWHERE,
     is_exact,
     nearest,
-    put_number,
-    put_whole,
     scaled,
     scan_number,
     scan_whole,
@@ -28,7 +26,7 @@ from maxmargin.loops.decimals import (
 _U = np.uint64
 _0, _1, _2, _3, _9 = map(_U, (0, 1, 2, 3, 9))
 _LINE_FEED, _RETURN, _TAB, _BLANK, _HASH = map(_U, b"\n\r\t #")
-_MINUS, _COLON, _ZERO, _Q, _I, _D = map(_U, b"-:0qid")
+_COLON, _ZERO, _Q, _I, _D = map(_U, b":0qid")
 
 
 class Grammar(NamedTuple):
@@ -75,29 +73,6 @@ class Parsed(NamedTuple):
     columns: int
     whole: bool  # whether all labels are whole numbers
     wrong: int  # the line that is wrong, after which nothing was read; or −1
-
-
-class Lines(NamedTuple):
-    """Rows that become text."""
-
-    pointers: Ints
-    indices: Ints
-    bits: Any  # uint64: the values as bits
-    labels: Ints
-    label_bits: Any
-    queries: Ints  # none, or one per row
-
-
-class Style(NamedTuple):
-    """How rows become text."""
-
-    first: int  # the index of column 0
-    whole: bool  # whether labels are integers
-    single: bool  # whether values are bits of float32
-    single_labels: bool
-
-
-# ------------------------------------------------------------------- text to rows
 
 
 @compiled_as_written
@@ -218,41 +193,3 @@ def parse(text: Any, begin: int, end: int, rule: Any, rows: Any, tables: Any) ->
             return np.int64(row), np.int64(pair), line, columns, whole, line
         line += 1
     return np.int64(row), np.int64(pair), line, columns, whole, -1
-
-
-# ------------------------------------------------------------------- rows to text
-
-# Enough bytes for a number, with what stands before it.
-NUMBER_BYTES = 26
-
-
-@compiled_as_written
-def write(lines: Any, style: Any, out: Any, tens: Any, fives: Any) -> Any:
-    """Write rows as lines; return the number of bytes, or −1 if that is left to Python."""
-    pointers, indices, bits, at = lines.pointers, lines.indices, lines.bits, _0
-    first, single = style.first, style.single
-    for row in range(pointers.shape[0] - 1):
-        if style.whole:
-            if lines.labels[row] < 0:
-                out[at] = np.uint8(_MINUS)
-                at += _1
-            at = put_whole(out, at, _U(abs(lines.labels[row])))
-        else:
-            at = put_number(out, at, lines.label_bits[row], style.single_labels, tens, fives)
-            if at == NOWHERE:
-                return -1
-        if lines.queries.shape[0]:
-            for byte in b" qid:":
-                out[at] = np.uint8(byte)
-                at += _1
-            at = put_whole(out, at, _U(lines.queries[row]))
-        for pair in range(pointers[row], pointers[row + 1]):
-            out[at] = np.uint8(_BLANK)
-            at = put_whole(out, at + _1, _U(indices[pair] + first))
-            out[at] = np.uint8(_COLON)
-            at = put_number(out, at + _1, bits[pair], single, tens, fives)
-            if at == NOWHERE:
-                return -1
-        out[at] = np.uint8(_LINE_FEED)
-        at += _1
-    return np.int64(at)

@@ -1,22 +1,15 @@
 """A table that is dropped onto the page: two columns become points, and one their labels."""
 
+import io
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin._typing import Flags, Floats, Ints
-from maxmargin.data.cells import (
-    CellError,
-    Column,
-    label_array,
-    no_label,
-    read_column,
-    whole_numbers,
-)
-from maxmargin.data.labelled import resembles_svmlight
-from maxmargin.data.table import LABEL_NAMES, Table, read_table
+from maxmargin._typing import Floats, Ints
+from maxmargin.data import read_table
+from maxmargin.data.tables import LABEL_NAMES
 from maxmargin.errors import DataFileError
 from maxmargin.studio.presets import DECIMALS, view_of
 from maxmargin.studio.scene import MOST_CLASSES, MOST_POINTS
@@ -25,8 +18,17 @@ NO_LABELS = -1  # says that no column holds labels
 _SEED = 0  # of the sample that is taken of a long table
 _COMFORTABLE = (0.05, 20.0)  # standard deviations of columns that are shown as they are
 _LONGEST_NAME = 60  # characters of a column or a class
-_NAME = "table"
-_place = re.compile(rf"{_NAME}(?::(\d+))?: (.)").match
+_place = re.compile(r"the stream(?::(\d+))?: (.)").match
+
+
+class _Column(NamedTuple):
+    """A column of a table: numbers with NaN, or words."""
+
+    values: Any
+    words: bool
+    distinct: int
+    trouble: str = ""
+    """Why it cannot be read, if it cannot."""
 
 
 class _Labels(NamedTuple):
@@ -62,17 +64,17 @@ def read(
     """
     try:
         table = _read_text(text, label)
-        read_columns = [_read_column(table, j) for j in range(len(table.columns))]
+        read_columns = [_read_column(table, j) for j in range(table.width)]
         label = _choose_label(table, read_columns, columns) if label is None else label
         chosen = _choose_columns(table, read_columns, columns, label)
-    except DataFileError as wrong:
+    except (DataFileError, ImportError) as wrong:
         raise ValueError(_sentence(str(wrong))) from wrong
     points = np.column_stack([read_columns[j].values for j in chosen])
     return _reply(table, read_columns, points, chosen, label)
 
 
 def _reply(
-    table: Table, read_columns: list[Column], points: Floats, chosen: tuple[int, int], label: int
+    table: Any, read_columns: list[_Column], points: Floats, chosen: tuple[int, int], label: int
 ) -> dict[str, Any]:
     remarks = list(table.remarks)
     labels = _read_labels(table, label, remarks)
@@ -100,39 +102,42 @@ def _reply(
 # ------------------------------------------------------------------- text to columns
 
 
-def _read_text(text: str, label: int | None) -> Table:
+def _read_text(text: str, label: int | None) -> Any:
     text = text.removeprefix("\ufeff")
     if not text.strip():
         raise ValueError("The file is empty; a table needs rows with at least two numbers.")
     if "\0" in text[:10_000] or "\ufffd" in text[:10_000]:
         raise ValueError("This file is not text; save the table as CSV.")
-    if text.lstrip()[0] in "{[<" or resembles_svmlight(text):
-        raise ValueError(
-            "This file is not a table of rows and columns; save it as CSV, with commas between "
-            "the cells."
-        )
-    table = read_table(text, _NAME, None, 1)  # its labels are looked for here
-    if label is not None and not NO_LABELS <= label < len(table.columns):
+    if text.lstrip()[0] in "{[<":
+        raise ValueError(_NO_TABLE)
+    table = read_table(io.BytesIO(text.encode("utf-8", "replace")))
+    if table.width < 2:
+        raise ValueError("The table has only one column; a picture needs two columns of numbers.")
+    if label is not None and not NO_LABELS <= label < table.width:
         raise ValueError(f"There is no column {label}; columns count from 0.")
     return table
 
 
-def _read_column(table: Table, index: int) -> Column:
-    cells = table.columns[index]
-    if isinstance(cells, np.ndarray):
-        return Column(cells)
+_NO_TABLE = (
+    "This file is not a table of rows and columns; save it as CSV, with commas between the cells."
+)
+
+
+def _read_column(table: Any, index: int) -> _Column:
     try:
-        return read_column(cells, table.delimiter)
-    except CellError:  # told only if somebody wants the column to be numbers
-        return Column(np.array(cells, dtype=object))
+        found = table.column(index)
+    except DataFileError as wrong:  # told only if somebody wants the column to be numbers
+        values, present = table.labels(index)
+        return _Column(present, True, len(np.unique(values)), _sentence(str(wrong)))
+    return _Column(found.cells(), found.words is not None, found.distinct)
 
 
-def _is_numeric(column: Column) -> bool:
-    return not column.words and not bool(column.missing.all())
+def _is_numeric(column: _Column) -> bool:
+    return not column.words and not bool(np.isnan(column.values).all())
 
 
-def _column_names(table: Table) -> list[str]:
-    names = table.names or [""] * len(table.columns)
+def _column_names(table: Any) -> list[str]:
+    names = table.names or [""] * table.width
     return [_shorten(name) or f"column {j + 1}" for j, name in enumerate(names)]
 
 
@@ -153,7 +158,7 @@ def _sentence(message: str) -> str:
 # ------------------------------------------------------------------- which columns
 
 
-def _choose_label(table: Table, read_columns: list[Column], columns: Sequence[int] | None) -> int:
+def _choose_label(table: Any, read_columns: list[_Column], columns: Sequence[int] | None) -> int:
     """Return the column that looks like labels and leaves two columns of numbers, if one does."""
     names = [name.lower() for name in table.names or ()]
     last = len(read_columns) - 1
@@ -174,7 +179,7 @@ def _choose_label(table: Table, read_columns: list[Column], columns: Sequence[in
 
 
 def _choose_columns(
-    table: Table, read_columns: list[Column], columns: Sequence[int] | None, label: int
+    table: Any, read_columns: list[_Column], columns: Sequence[int] | None, label: int
 ) -> tuple[int, int]:
     if columns is not None:
         return _check_columns(table, read_columns, columns)
@@ -195,7 +200,7 @@ def _choose_columns(
 
 
 def _check_columns(
-    table: Table, read_columns: list[Column], columns: Sequence[int]
+    table: Any, read_columns: list[_Column], columns: Sequence[int]
 ) -> tuple[int, int]:
     if len(columns) != 2 or columns[0] == columns[1]:
         raise ValueError("Choose two different columns.")
@@ -207,19 +212,18 @@ def _check_columns(
     return columns[0], columns[1]
 
 
-def _explain_words(table: Table, index: int, column: Column) -> str:
-    name, cells = _column_names(table)[index], table.columns[index]
+def _explain_words(table: Any, index: int, column: _Column) -> str:
+    name = _column_names(table)[index]
     if not column.words:
         return f"Column {name!r} is empty; choose a column of numbers."
-    try:
-        read_column(cells, table.delimiter)
-        row = next(i for i, value in enumerate(column.values) if value is not None)
-        why = f"holds words, such as {column.values[row]!r:.40}"
-    except CellError as wrong:
-        row = next((i for i, cell in enumerate(cells) if cell.strip() == wrong.cell), -1)
-        why = f"cannot be read as numbers: {wrong}"
-    where = f" (line {table.numbers[row]})" if row >= 0 else ""
-    return f"Column {name!r} {why}{where}; choose a column of numbers."
+    if column.trouble:
+        return column.trouble
+    row = next(i for i, value in enumerate(column.values) if value is not None)
+    word, line = column.values[row], table.numbers[row]
+    return (
+        f"Column {name!r} holds words, such as {word!r:.40} (line {line}); choose a column of "
+        "numbers."
+    )
 
 
 def _counts_rows(values: Floats) -> bool:
@@ -230,18 +234,12 @@ def _counts_rows(values: Floats) -> bool:
 # ------------------------------------------------------------------- which rows
 
 
-def _read_labels(table: Table, label: int, remarks: list[str]) -> _Labels:
+def _read_labels(table: Any, label: int, remarks: list[str]) -> _Labels:
     n = len(table.numbers)
     if label == NO_LABELS:
         remarks.append("No column holds labels, so all points have one class.")
         return _Labels(np.zeros(n, dtype=np.int64), ("points",))
-    cells = table.columns[label]
-    if isinstance(cells, np.ndarray):
-        present: Flags = ~np.isnan(cells)
-        values = whole_numbers(cells[present])
-    else:
-        present = np.array([not no_label(cell) for cell in cells])
-        values = label_array([cell.strip() for cell in np.array(cells, dtype=object)[present]])
+    values, present = table.labels(label)
     different, inverse = np.unique(values, return_inverse=True)
     classes = np.full(n, -1)
     classes[present] = inverse

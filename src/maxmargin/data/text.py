@@ -1,13 +1,14 @@
 """Where the bytes of a data file come from: a file, packed or not, standard input or a stream.
 
 Bytes come in chunks, so that files of any length are read in bounded memory, and text comes as
-UTF-8 whatever it was.
+UTF-8 with line feeds, whatever it was.
 """
 
 import codecs
 import contextlib
 import gzip
 import importlib
+import importlib.util
 import io
 import os
 import re
@@ -23,7 +24,8 @@ from maxmargin.errors import DataFileError
 Where = str | os.PathLike[str] | Any  # a path, "-", or a binary stream
 
 CHUNK = 1 << 22  # bytes
-# Endings, and the modules that unpack such files; that of .zst came with Python 3.14.
+# Endings, and the modules that unpack such files; that of .zst came with Python 3.14, and before
+# that pyarrow unpacks them.
 PACKINGS = {".xz": "lzma", ".gz": "gzip", ".bz2": "bz2", ".zst": "compression.zstd"}
 _STARTS = {
     b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"
@@ -42,6 +44,7 @@ _START = 4096
 
 SVMLIGHT_ENDINGS = {".svm", ".libsvm", ".svmlight"}
 JSON_ENDINGS = {".json", ".jsonl", ".ndjson"}
+ARROW_ENDINGS = {".parquet", ".pq", ".arrow", ".feather"}
 TABLE_ENDINGS = {".csv": None, ".tsv": "\t"}
 
 _AS_CSV = "save the table as CSV"
@@ -151,7 +154,6 @@ class _Resumed(io.RawIOBase):
 
 
 def _look_into(stream: Any, name: str) -> tuple[Any, str | None]:
-    """Return a stream from its start on, and how it is packed."""
     start = stream.read(6)
     if not isinstance(start, bytes):
         raise TypeError(f"{name} must give bytes; open it in binary mode")
@@ -164,6 +166,10 @@ def _unpack(stream: Any, packing: str, name: str) -> Any:
         # Some Pythons are built without one of these modules.
         unpacker: Any = importlib.import_module(PACKINGS[packing])
     except ImportError as missing:
+        if packing == ".zst" and importlib.util.find_spec("pyarrow") is not None:
+            import pyarrow as pa
+
+            return pa.CompressedInputStream(pa.PythonFile(stream, "r"), "zstd")
         raise DataFileError(
             f"{name}: this Python cannot unpack {packing} files ({missing}); unpack it first"
         ) from missing
@@ -171,43 +177,27 @@ def _unpack(stream: Any, packing: str, name: str) -> Any:
 
 
 def _read_chunks(stream: Any, packing: str | None, name: str) -> Iterator[bytes]:
-    empty = True
     while True:
         try:
             chunk = stream.read(CHUNK)
         except Exception as broken:
             if packing is None or not _says_broken(broken):
                 raise
-            raise _broken(name, packing, broken) from broken
+            raise DataFileError(
+                f"{name}: not a whole {packing} file ({broken}); fetch or pack it again"
+            ) from broken
         if not isinstance(chunk, bytes):
             raise TypeError(f"{name} must give bytes; open it in binary mode")
         if not chunk:
-            break
-        empty = False
+            return
         yield chunk
-    if empty and packing is not None and _is_really_empty(stream):
-        raise _broken(name, packing, "it is empty")
 
 
 def _says_broken(error: Exception) -> bool:
     if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
         return error.errno is None  # else the disk is at fault
-    if type(error).__name__ in ("LZMAError", "ZstdError"):
-        return True
-    return isinstance(error, EOFError | ValueError | zlib.error | gzip.BadGzipFile)
-
-
-def _broken(name: str, packing: str, why: object) -> DataFileError:
-    return DataFileError(f"{name}: not a whole {packing} file ({why}); fetch or pack it again")
-
-
-def _is_really_empty(stream: Any) -> bool:
-    """Tell whether not even the frame of a packed file of nothing is there."""
-    try:
-        below = stream.fileobj if hasattr(stream, "fileobj") else stream
-        return bool(os.fstat(below.fileno()).st_size == 0)
-    except (AttributeError, OSError, ValueError):
-        return False
+    known = isinstance(error, EOFError | ValueError | zlib.error | gzip.BadGzipFile)
+    return known or type(error).__name__ in ("LZMAError", "ZstdError")
 
 
 # ------------------------------------------------------------------- text
@@ -228,7 +218,8 @@ def decode(chunks: Iterable[bytes], name: str) -> Decoded:
     with others, it cannot be known what they were meant to be.
     """
     remarks: list[str] = []
-    return Decoded(_refuse_binary(_decode(iter(chunks), name, remarks), name), remarks)
+    text = _refuse_binary(_decode(iter(chunks), name, remarks), name)
+    return Decoded(_unify_line_ends(text), remarks)
 
 
 def _decode(chunks: Iterator[bytes], name: str, remarks: list[str]) -> Iterator[bytes]:
@@ -277,8 +268,8 @@ def _refuse_binary(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
     for text in chunks:
         if b"\0" in text or _not_text(text[: max(0, _LOOKED_AT - looked_at)]):
             raise DataFileError(
-                f"{name}: not text; supported are tables as text (CSV, TSV), JSON and svmlight, "
-                "also packed as .xz, .gz or .bz2, and Parquet"
+                f"{name}: not text; supported are tables as text (CSV, TSV), JSON lines and "
+                "svmlight, also packed as .xz, .gz, .bz2 or .zst, and Parquet"
             )
         looked_at += len(text)
         blank = blank and (not text or text.isspace())
@@ -288,20 +279,23 @@ def _refuse_binary(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
         raise DataFileError(f"{name}: the file is empty; it needs at least one row")
 
 
-def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Iterate over the chunks, cut where a line ends: with \n, or with \r in the old way."""
-    parts: list[bytes] = []
+def _unify_line_ends(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    held = b""
     for chunk in chunks:
-        end = chunk.rfind(b"\n") + 1 or chunk.rfind(b"\r", 0, -1) + 1
-        if end:
-            yield b"".join([*parts, chunk[:end]])
-            parts = []
-        parts.append(chunk[end:])
-    if any(parts):
-        yield b"".join(parts)
+        text = held + chunk
+        held = text[-1:] if text.endswith(b"\r") else b""  # a line feed may follow
+        if text := with_line_feeds(text[: len(text) - len(held)]):
+            yield text
+    if held:
+        yield b"\n"
+
+
+def with_line_feeds(text: bytes) -> bytes:
+    r"""Return lines that end with \n, where they ended with it, with \r\n or with \r."""
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
 def split_lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    r"""Iterate over lines with their ends, which may be \n, \r\n or \r, as ``open`` does."""
+    """Iterate over lines with their ends, if no chunk ends within a line."""
     for text in chunks:
-        yield from io.StringIO(text.decode(), newline="")
+        yield from io.StringIO(text.decode(), newline="\n")

@@ -5,30 +5,33 @@ Parts are ranges of bytes that begin and end with lines. Where lines cannot be t
 parts are blocks of rows, of which the next one is always at hand.
 """
 
-import io
-import re
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.cells import CellError, label_array, no_label, read_column
-from maxmargin.data.labelled import resembles_svmlight
+from maxmargin.data.later import Found, LaterRows, RowBlock, find_columns, read_rows
 from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
-from maxmargin.data.rows import RowBlock, read_rows
-from maxmargin.data.source import PACKINGS, TABLE_ENDINGS, extension_of, open_source, refuse_foreign
+from maxmargin.data.notation import NO_LABEL, CellError, encode, label_array, read_column
 from maxmargin.data.svmlight import iterate_svmlight, read_svmlight
-from maxmargin.data.table import (
-    HEADER_ROWS,
-    Row,
+from maxmargin.data.tables import (
+    OpenTable,
     Start,
-    TableLines,
     check_width,
-    find_header,
-    open_table,
+    find_start,
+    kind_of,
+    open_text,
+    parse_rows,
+    require_pyarrow,
+)
+from maxmargin.data.text import (
+    PACKINGS,
+    TABLE_ENDINGS,
+    extension_of,
+    open_source,
+    with_line_feeds,
 )
 from maxmargin.errors import DataFileError
 from maxmargin.rows.frames import FrameColumns, choose_columns
@@ -46,7 +49,6 @@ from maxmargin.rows.row_source import (
 _RANGE_BYTES = 1 << 25
 _RANGES_IN_MEMORY = 32
 _SAMPLE = 1 << 20  # bytes by which the length of lines is estimated
-_ROWS_READ = 1 << 16  # at a time
 
 
 class _TextPart(NamedTuple):
@@ -86,7 +88,6 @@ class _TextSource(RowSource):
         return found
 
     def _add_blocks(self, file: int) -> None:
-        """Read a file once to count the blocks of its rows."""
         for block, found in enumerate(self._stream(self.stamps[file])):
             size = int(found.X.nnz * 12 if sp.issparse(found.X) else found.X.nbytes)
             self.parts.append(_TextPart(file, 0, size, block=block, rows=len(found.numbers)))
@@ -127,21 +128,12 @@ def _is_packed(stamp: FileStamp) -> bool:
 
 
 def _range_bytes(stamp: FileStamp, request: Request) -> int:
-    """Return the bytes of a range."""
     if request.rows is not None:
         with Path(stamp.path).open("rb") as file:
             sample = file.read(_SAMPLE)
         return max(1, request.rows * len(sample) // max(1, sample.count(b"\n")))
     memory = request.options.memory
     return _RANGE_BYTES if memory is None else min(_RANGE_BYTES, memory // _RANGES_IN_MEMORY)
-
-
-def is_svmlight(path: Path) -> bool:
-    """Tell whether the first line of a file that is no comment is one of svmlight text."""
-    with open_source(path) as opened:
-        refuse_foreign(opened)
-        start = opened.start.decode("utf-8", "replace")
-    return resembles_svmlight(start[: start.rfind("\n") + 1] or start)
 
 
 # ------------------------------------------------------------------- svmlight
@@ -185,7 +177,6 @@ class SvmlightSource(_TextSource):
             self.parts.append(_TextPart(file, begin, min(size, begin + self.block_bytes)))
 
     def _survey(self, part: int) -> _TextPart:
-        """Count the rows of a part, and find out how many columns there are up to there."""
         try:
             X = self._block(part).X
         except ValueError as wrong:
@@ -220,51 +211,75 @@ class SvmlightSource(_TextSource):
 # ------------------------------------------------------------------- tables
 
 
+class _Ranges(NamedTuple):
+    """How the lines of a file are read, wherever they begin."""
+
+    start: Start
+    found: Found
+    edges: list[tuple[int, int, int]]  # begin, end, the number of the first line
+
+
 class TableSource(_TextSource):
     """Rows of tables as text: CSV, TSV."""
 
     def __init__(self, paths: list[Path], request: Request) -> None:
         request.refuse("tables", y=BY_LABEL)
+        require_pyarrow(str(paths[0]))
         self.options, self.cursor = request.options, Cursor()
         self.stamps = [FileStamp.of(path) for path in paths if path.stat().st_size]
         if not self.stamps:
             raise DataFileError(f"{paths[0]}: the file is empty; add rows")
         self.kind = name_files("table", self.stamps)
-        start, rows = look_at_table(self.stamps[0], request.label)
-        self.layout, chosen = _find_layout(start, rows, request, self.stamps[0].path)
+        start = read_start(self.stamps[0], request.label)
+        self.layout, chosen = _find_layout(start, request, self.stamps[0].path)
         self.n_columns = len(chosen.features)
         self.feature_names = tuple(chosen.features) if start.names else None
         self.labelled, self.weighted = chosen.label is not None, chosen.weight is not None
         self.rows = rows_per_part(self.n_columns, 8, request.rows, self.options)
-        self.headers: list[bytes] = []
+        self.ranges: dict[int, _Ranges] = {}
         self.parts = []
         for file, stamp in enumerate(self.stamps):
-            self._add_file(file, stamp, _range_bytes(stamp, request), request.label)
+            ranges = None if _is_packed(stamp) else self._cut_lines(stamp, request)
+            if ranges is None:
+                self._add_blocks(file)
+            else:
+                self.ranges[file] = ranges._replace(edges=[])
+                self.parts += [_TextPart(file, *edges) for edges in ranges.edges]
         self._count_rows()
 
-    def _add_file(self, file: int, stamp: FileStamp, size: int, label: Any) -> None:
-        start = look_at_table(stamp, label)[0]
-        ranges = None if _is_packed(stamp) else _cut_lines(stamp, start, size)
-        if ranges is None:
-            self.headers.append(b"")
-            self._add_blocks(file)
-        else:
-            self.headers.append(ranges.header)
-            self.parts += [_TextPart(file, *edges) for edges in ranges.edges]
+    def _cut_lines(self, stamp: FileStamp, request: Request) -> _Ranges | None:
+        size, edges = _range_bytes(stamp, request), []
+        start = read_start(stamp, request.label)
+        with open_source(stamp.path) as opened:
+            found = find_columns(opened, "text", self.layout)[1]
+        with Path(stamp.path).open("rb") as file:
+            mark = file.read(3)
+            file.seek(3 if mark == b"\xef\xbb\xbf" else 0)
+            line = start.dialect.skip + 1
+            if not all(_is_simple(file.readline()) for _ in range(start.dialect.skip)):
+                return None
+            begin = file.tell()
+            while text := file.read(size):
+                text += file.readline()
+                if not _is_simple(text):
+                    return None
+                edges.append((begin, begin + len(text), line))
+                begin, line = begin + len(text), line + text.count(b"\n")
+        return _Ranges(start._replace(rows=[]), found, edges)
 
     def _read_range(self, one: _TextPart) -> RowBlock:
-        path, header = self.stamps[one.file].path, self.headers[one.file]
+        path, (start, found, _) = self.stamps[one.file].path, self.ranges[one.file]
         with Path(path).open("rb") as file:
             file.seek(one.begin)
-            text = file.read(one.end - one.begin)
-        before = one.line - 1 - bool(header)  # lines before those that are read now
-        stream = _NamedText(header + text, path)
-        try:
-            options = {"label": self.labelled, "need_label": True}
-            blocks = list(read_rows(stream, self.layout, rows=_ROWS_READ, **options))
-        except DataFileError as wrong:
-            raise DataFileError(_count_on(str(wrong), path, before)) from wrong
-        return _join(blocks, self.layout.n_features, before)
+            text = with_line_feeds(file.read(one.end - one.begin))
+        dialect = start.dialect._replace(skip=one.line - 1)
+        table = OpenTable(
+            path, "", None, found.width,
+            lambda kinds: parse_rows(iter([text]), dialect, found.width, kinds, path),
+            "line", dialect.delimiter,
+        )  # fmt: skip
+        reader = LaterRows(table, found, self.layout, self.labelled, need_label=True)
+        return _join([reader.read(piece) for piece in table.pieces(reader.kinds)], self.layout)
 
     def _stream(self, stamp: FileStamp) -> Iterator[RowBlock]:
         return read_rows(
@@ -284,125 +299,79 @@ class TableSource(_TextSource):
         return (self.stamps, self.layout)
 
 
-class _NamedText(io.BytesIO):
-    """Text of a file, for messages."""
-
-    def __init__(self, text: bytes, name: str) -> None:
-        super().__init__(text)
-        self.name = name
-
-
-def _count_on(message: str, path: str, before: int) -> str:
-    """Return a message in which the line is counted in the whole file."""
-    place = re.compile(rf"({re.escape(path)}:)(\d+)")
-    return place.sub(lambda found: f"{found[1]}{int(found[2]) + before}", message, count=1)
+def _join(pieces: list[tuple[Any, Any, Any]], layout: Layout) -> RowBlock:
+    if not pieces:  # blank lines only
+        return RowBlock(np.empty((0, layout.n_features)), np.empty(0), np.empty(0, np.int64))
+    X, y, numbers = zip(*pieces, strict=True)
+    labels = None if y[0] is None else np.concatenate(y)
+    return RowBlock(X[0] if len(X) == 1 else np.concatenate(X), labels, np.concatenate(numbers))
 
 
-def _join(blocks: list[RowBlock], width: int, before: int) -> RowBlock:
-    if not blocks:  # no row has a label
-        return RowBlock(np.empty((0, width)), np.empty(0), np.empty(0, np.int64))
-    X = blocks[0].X if len(blocks) == 1 else np.concatenate([block.X for block in blocks])
-    y = None if blocks[0].y is None else np.concatenate([block.y for block in blocks])
-    return RowBlock(X, y, np.concatenate([block.numbers for block in blocks]) + before)
-
-
-def look_at_table(stamp: FileStamp, label: Any) -> tuple[Start, list[Row]]:
-    """Return how a table begins, and its first rows."""
+def read_start(stamp: FileStamp, label: Any) -> Start:
+    """Return how a table as text begins, with its first rows."""
     with open_source(stamp.path) as opened:
-        refuse_foreign(opened)
-        table = open_table(opened)
-    if not isinstance(table, TableLines):
-        raise DataFileError(
-            f"{stamp.path}: {table.format} is not read in parts; convert it "
-            "(maxmargin.data.convert, or maxmargin convert)"
-        )
-    by_name = TABLE_ENDINGS.get(extension_of(Path(stamp.path)))
-    start = find_header("".join(table.head), stamp.path, by_name, label)
-    rows = list(islice(start.body.rows(), HEADER_ROWS))
-    for line, cells in rows:
+        kind = kind_of(opened)
+        if kind != "text":
+            raise DataFileError(
+                f"{stamp.path}: {kind} is not read in parts; save it as Parquet or CSV"
+            )
+        by_name = TABLE_ENDINGS.get(extension_of(Path(stamp.path)))
+        start = find_start(open_text(opened), by_name, label)
+    for line, cells in start.rows:
         check_width(cells, start.width, f"{stamp.path}:{line}")
-    return start, rows
+    return start
 
 
-def _find_layout(
-    start: Start, rows: list[Row], request: Request, file: str
-) -> tuple[Layout, FrameColumns]:
-    """Return how the columns of a table become X, by its first rows."""
+def _find_layout(start: Start, request: Request, file: str) -> tuple[Layout, FrameColumns]:
+    import pyarrow as pa
+
     names: list[Any] = list(start.names or range(1, start.width + 1))
-    if not rows:
+    if not start.rows:
         raise DataFileError(f"{file}: a header but no rows; add rows")
     # Numbers of rows, as pandas and R write them, have no name.
     named = names[1:] if names[0] == "" else names
     chosen = choose_columns(named, request, file, np.dtype(np.float64))
+
+    def cells(name: Any) -> Any:
+        return pa.array([row[names.index(name)] for _, row in start.rows], pa.string())
+
     extra = [] if chosen.weight is None else [chosen.weight]
-    columns = [
-        _find_notation(names.index(name), name, start, rows, file)
+    columns = tuple(
+        FeatureColumn(names.index(name), False, _find_notation(name, cells(name), start, file))
         for name in (*chosen.features, *extra)
-    ]
+    )
     label = None
     if chosen.label is not None:
-        place = names.index(chosen.label)
-        texts = [cells[place].strip() for _, cells in rows if not no_label(cells[place])]
-        found = label_array(texts)
-        label = LabelColumn(place, {"i": "integers", "f": "numbers"}.get(found.dtype.kind, "words"))
-    kept = None if start.names is None else tuple(start.names)
+        found = label_array(encode(cells(chosen.label), NO_LABEL)[1].to_pylist())
+        kind = {"i": "integers", "f": "numbers"}.get(found.dtype.kind, "words")
+        label = LabelColumn(names.index(chosen.label), kind)
     layout = Layout(
         "table",
         len(columns),
         width=start.width,
-        names=kept,
+        names=None if start.names is None else tuple(start.names),
         label=label,
-        columns=tuple(columns),
-        delimiter=start.body.delimiter,
+        columns=columns,
+        delimiter=start.dialect.delimiter,
     )
     return layout, chosen
 
 
-def _find_notation(
-    place: int, name: Any, start: Start, rows: list[Row], file: str
-) -> FeatureColumn:
-    """Return how the numbers of a column are written."""
+def _find_notation(name: Any, cells: Any, start: Start, file: str) -> tuple[str, ...]:
     try:
-        found = read_column([cells[place] for _, cells in rows], start.body.delimiter)
+        found = read_column(cells, start.dialect.delimiter)
     except CellError as wrong:
         raise DataFileError(f"{file}: column {name!r}: {wrong}") from wrong
-    if found.words:
-        word = next(value for value in found.values if value is not None)
+    if found.words is not None:
         raise DataFileError(
-            f"{file}: column {name!r} holds words ({word!r}), and rows in parts have numbers; "
-            "encode it, or leave it out with columns="
+            f"{file}: column {name!r} holds words ({found.words[0]!r}), and rows in parts have "
+            "numbers; encode it, or leave it out with columns="
         )
-    return FeatureColumn(place, False, found.notation)
-
-
-class _Ranges(NamedTuple):
-    header: bytes  # the line with the names of columns
-    edges: list[tuple[int, int, int]]  # begin, end, the number of the first line
-
-
-def _cut_lines(stamp: FileStamp, start: Start, size: int) -> _Ranges | None:
-    """Cut a file into ranges of whole lines; None if its bytes do not tell where rows end."""
-    header, edges = b"", []
-    with Path(stamp.path).open("rb") as file:
-        line = 1
-        while line < start.line + bool(start.names):
-            header, line = file.readline(), line + 1
-        header = header if start.names else b""
-        if not _is_simple(header):
-            return None
-        begin = file.tell()
-        while text := file.read(size):
-            text += file.readline()
-            if not _is_simple(text):
-                return None
-            edges.append((begin, begin + len(text), line))
-            begin, line = begin + len(text), line + text.count(b"\n")
-    return _Ranges(header, edges)
+    return found.notation
 
 
 def _is_simple(text: bytes) -> bool:
-    """Tell whether each row is a line of UTF-8."""
-    if b'"' in text or b"\0" in text:
+    if b'"' in text or b"\0" in text or b"\r" in text.replace(b"\r\n", b""):
         return False
     try:
         text.decode()
