@@ -26,7 +26,7 @@ COST = 10.0
 TESTS = 0.2  # part of the rows of a set without a test part
 WAVES = {"waves-50k": 50_000, "waves-200k": 200_000, "waves-million": 1_000_000}
 REAL = ("magic04", "ijcnn1", "shuttle", "covtype")
-WHOLE, TREE, VORONOI, CHOSEN = "all rows", "tree", "voronoi", "tree, C and γ chosen"
+WHOLE, TREE, CHOSEN = "all rows", "cells", "cells, C and γ chosen"
 GRID: dict[str, Any] = {"C": [1.0, 10.0, 100.0], "gamma": ["scale", 0.03, 0.3]}
 
 
@@ -34,7 +34,6 @@ def run(options: Options) -> Report:
     """Measure every case that can be had."""
     small = waves("small", 300)
     mm.PartitionedSVC(size=100, **GRID).fit(small.X, small.y)  # so that all loops are compiled
-    mm.PartitionedSVC(size=100, cells="voronoi").fit(small.X, small.y)
     with threadpool_limits(options.threads):
         return contest.run("partitioned", _contests(options), options)[0]
 
@@ -78,7 +77,6 @@ def _contest(dataset: datasets.Dataset, options: Options) -> Contest:
     models = {
         WHOLE: mm.SVC(C=COST, n_jobs=jobs, max_time=options.limit or LIMIT),
         TREE: mm.PartitionedSVC(C=COST, n_jobs=jobs),
-        VORONOI: mm.PartitionedSVC(cells="voronoi", C=COST, n_jobs=jobs),
         CHOSEN: mm.PartitionedSVC(**GRID, n_jobs=jobs),
     }
     return Contest(
@@ -114,7 +112,7 @@ def _facts(dataset: datasets.Dataset, name: str, model: Any) -> dict[str, Cell]:
 def _checks(dataset: datasets.Dataset, results: Results) -> list[Check]:
     found = []
     whole = _accuracy(dataset, results[WHOLE])
-    for name in (TREE, VORONOI, CHOSEN):
+    for name in (TREE, CHOSEN):
         model = results[name]
         holds = all(part.holds(model.tol) for part in model.certificates_)
         claim = f"{dataset.name}, {name}: every cell is solved to {model.tol:g}"
