@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         structured,
     )
     from maxmargin.certificates import Certificate
-    from maxmargin.diagnosis import Diagnosis, diagnose
+    from maxmargin.diagnosis import AutomaticFit, Diagnosis, diagnose, fit_automatically
     from maxmargin.errors import (
         DataFileError,
         DistributedFitError,
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
     from maxmargin.reports import report
-    from maxmargin.reports.versions import show_versions
     from maxmargin.separability import Separation, separate
     from maxmargin.structured import StructuredPerceptron, StructuredSVC
     from maxmargin.studio.widget import Studio
@@ -67,7 +66,7 @@ _ROOMS = (
 )
 _FOUND_IN = {
     "certificates": ("Certificate",),
-    "diagnosis": ("Diagnosis", "diagnose"),
+    "diagnosis": ("AutomaticFit", "Diagnosis", "diagnose", "fit_automatically"),
     "errors": ("DataFileError", "DistributedFitError", "ModelFileError", "NotSeparableError"),
     "estimators": (
         *("Perceptron", "AveragedPerceptron", "VotedPerceptron", "KernelPerceptron"),
@@ -84,7 +83,6 @@ _FOUND_IN = {
     "separability": ("Separation", "separate"),
     "structured": ("StructuredPerceptron", "StructuredSVC"),
     "studio.widget": ("Studio",),
-    "versions": ("show_versions",),
 }
 _ROOM_OF = {name: room for room, names in _FOUND_IN.items() for name in names}
 
@@ -106,6 +104,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "SVC",
     "SVR",
+    "AutomaticFit",
     "AveragedPerceptron",
     "BayesPointClassifier",
     "Certificate",
@@ -138,6 +137,7 @@ __all__ = [
     "datasets",
     "diagnose",
     "files",
+    "fit_automatically",
     "geometry",
     "kernels",
     "l1_min_c",
@@ -148,6 +148,5 @@ __all__ = [
     "report",
     "save",
     "separate",
-    "show_versions",
     "structured",
 ]

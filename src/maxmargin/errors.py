@@ -4,11 +4,33 @@ import inspect
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 # Packages between a user's line and ours; a warning points at the first line outside them.
 _PASSED_THROUGH = {"maxmargin", "sklearn", "joblib", "threading", "concurrent", "functools"}
 _WARNED: WeakKeyDictionary[object, set[type[Warning]]] = WeakKeyDictionary()
+
+
+Wrong = TypeVar("Wrong", bound=Exception)
+
+
+def about(parameter: str, error: Wrong) -> Wrong:
+    """Return an error that carries the name of the parameter it is about.
+
+    Whoever offers the parameter under another name, as the command line does, can then name that.
+
+    >>> parameter_of(about("C", ValueError("C=-1 is not valid")))
+    'C'
+    """
+    error.parameter = parameter  # type: ignore[attr-defined]
+    return error
+
+
+def parameter_of(error: BaseException) -> str | None:
+    """Return the parameter that an error is about, if it carries one."""
+    found: str | None = getattr(error, "parameter", None)
+    return found
 
 
 class NotSeparableError(ValueError):

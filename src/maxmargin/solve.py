@@ -26,8 +26,9 @@ from maxmargin.problems.problem import (
     Run,
     Status,
 )
+from maxmargin.rows.reading import describe_reading
 from maxmargin.runtime import clock
-from maxmargin.runtime.progress import Bar, describe_reading, progress
+from maxmargin.runtime.progress import Bar, progress
 from maxmargin.runtime.threads import one_blas_thread, share_work, usual_threads
 from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.decomposition import Decomposition
@@ -426,7 +427,8 @@ def drive(
                     iterations += 1
                     count, time = before.iterations + iterations, before.seconds + seconds
                     if bar.watched:
-                        bar.update(count, getattr(iterate, "relative_gap", None))
+                        gap = getattr(iterate, "relative_gap", None)
+                        bar.update(count, gap, note=describe_reading() or None)
                     if verbose:
                         facts = filter(None, (str(iterate), describe_reading()))
                         line = f"{iterations:6d} {seconds:8.2f} s  {'  '.join(facts)}"

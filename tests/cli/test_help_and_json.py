@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ import pytest
 
 import maxmargin as mm
 from maxmargin.cli import main
-from maxmargin.cli.output import MEANINGS, Command, in_options
+from maxmargin.cli.command import MEANINGS, Command
 from tests.cli.conftest import Run
 
-COMMANDS = [name for section in list(main.sections)[:3] for name in main.sections[section]]
+COMMANDS = [str(each.name) for section in main.sections.values() for each in section]
 HEAVY = ("numpy", "scipy", "sklearn", "numba", "rich", "maxmargin.data", "maxmargin.estimators")
 MODULE = [sys.executable, "-m", "maxmargin"]
 
@@ -60,7 +61,7 @@ def test_help_is_a_manual(run: Run, name: str) -> None:
 
 def test_every_command_is_listed_and_exists(run: Run) -> None:
     said = run("--help").stdout
-    for name in main.list_commands(click.Context(main)):
+    for name in COMMANDS:
         assert re.search(rf"^  {name} ", said, re.MULTILINE)
         assert command(name).name == name
     assert "warm-up" not in said
@@ -70,11 +71,6 @@ def test_misspelt_commands_are_guessed(run: Run) -> None:
     result = run("serch")
     assert result.exit_code == 2
     assert "Did you mean 'search'?" in result.stderr
-
-
-def test_words_of_the_library_become_options() -> None:
-    assert in_options("raise max_iter or loosen tol") == "raise --max-iter or loosen --tol"
-    assert in_options("tol=1e-3 and intolerable") == "tol=1e-3 and intolerable"
 
 
 # Completion.
@@ -91,9 +87,7 @@ def complete(words: str, count: int) -> list[str]:
 
 
 def test_completion_of_commands_choices_and_files() -> None:
-    assert complete("s", 1) == [
-        f"plain,{name}" for name in ("search", "score", "separate", "studio", "scale")
-    ]
+    assert complete("s", 1) == ["plain,search", "plain,studio"]
     assert complete("fit --model qu", 3) == ["plain,quantile-svr"]
     assert complete("fit data.csv --gam", 3) == ["plain,--gamma"]
     assert complete("predict mod", 2) == ["file,mod"]
@@ -118,45 +112,33 @@ def jobs(rings: Path) -> Jobs:
             data | {"scoring", "best", "candidates", "certificate", "fit", "saved"},
         ),
         "try": (
-            ["try", rings.name, "--time", "1", "--no-report"],
+            ["try", rings.name, "--max-time", "1", "--no-report"],
             data | {"verdict", "model", "certificate", "scores", "saved"},
         ),
         "predict": (["predict", "m.mmg", rings.name], {"rows", "columns", "predictions"}),
-        "score": (
-            ["score", "m.mmg", rings.name],
+        "predict --score": (
+            ["predict", "m.mmg", rings.name, "--score"],
             {"model", "rows", "training_rows", "scores", "classes"},
         ),
         "diagnose": (["diagnose", rings.name], data | {"diagnosis", "fit", "search"}),
-        "separate": (
-            ["separate", rings.name],
-            data | {"separable", "sentence", "classes", "margin", "radius", "mistake_bound",
-                    "witness", "pairs"},
-        ),
         "certify": (
             ["certify", "m.mmg", rings.name],
             {"model", "rows", "sentence", "certificate"},
         ),
-        "path": (
-            ["path", rings.name, "--C", "1,10"],
-            data | {"tol", "points", "small_C", "hard_C", "reasons", "breakpoints", "saved"},
-        ),
-        "inspect": (
-            ["inspect", "m.mmg"],
+        "report": (
+            ["report", "m.mmg"],
             {"model", "format", "header", "steps", "task", "classes", "kernel", "support_vectors",
-             "training_rows", "features", "params", "stop_reason", "certificate", "layout"},
+             "training_rows", "features", "params", "stop_reason", "certificate", "layout", "rows",
+             "saved"},
         ),
         "convert": (["convert", "m.mmg", "m.model"], {"source", "target", "kind", "format"}),
-        "scale": (
-            ["scale", rings.name, "-o", "s.svm"],
-            {"source", "rows", "method", "scaled_columns", "saved", "params"},
-        ),
     }  # fmt: skip
 
 
 def test_objects_have_the_documented_fields(run_json: Callable[..., Any], jobs: Jobs) -> None:
-    for name, (words, fields) in jobs.items():
+    for words, fields in jobs.values():
         found = run_json(*words)
-        assert (found["schema"], found["command"], found["status"]) == (1, name, "done")
+        assert (found["schema"], found["command"], found["status"]) == (1, words[0], "done")
         assert set(found) == {"schema", "command", "status", *fields}
 
 
@@ -171,13 +153,6 @@ def test_fields_are_in_the_documentation(jobs: Jobs) -> None:
         assert f"| {int(code)} | {meaning}" in text
 
 
-def test_numbers_that_json_lacks(run_json: Callable[..., Any], rings: Path) -> None:
-    found = run_json("separate", rings.name)
-    assert found["separable"] is False
-    assert found["margin"] is None
-    assert found["mistake_bound"] == "inf"
-
-
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -185,7 +160,7 @@ def test_numbers_that_json_lacks(run_json: Callable[..., Any], rings: Path) -> N
         (["predict", "none.mmg", "none.csv"], 1),
         (["fit"], 2),
         (["fit", "none.csv", "--C", "x"], 2),
-        (["score", "a", "b", "--none"], 2),
+        (["predict", "a", "b", "--none"], 2),
         (["nothing"], 2),
     ],
 )
@@ -213,26 +188,24 @@ def test_unexpected_errors_are_one_line_or_a_trace(
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(mm, "separate", fail)
-    short, long = run("separate", rings.name), run("separate", rings.name, "--debug")
+    monkeypatch.setattr(mm, "diagnose", fail)
+    short, long = run("diagnose", rings.name), run("diagnose", rings.name, "--debug")
     assert (short.exit_code, long.exit_code) == (1, 1)
     assert short.stderr.count("\n") == 1
     assert "Traceback" in long.stderr
 
 
 def test_warnings_are_lines(run: Run, rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import warnings
-
-    real = mm.separate
+    real = mm.diagnose
 
     def warn(*given: Any, **named: Any) -> Any:
         warnings.warn("mind the tol,\n  please", stacklevel=1)
         warnings.warn("not for users", DeprecationWarning, stacklevel=1)
         return real(*given, **named)
 
-    monkeypatch.setattr(mm, "separate", warn)
-    result = run("separate", rings.name)
-    assert result.stderr == "warning: mind the --tol, please\n"
+    monkeypatch.setattr(mm, "diagnose", warn)
+    result = run("diagnose", rings.name)
+    assert result.stderr == "warning: mind the tol, please\n"
 
 
 def test_a_reader_that_leaves_is_no_error(run: Run, rings: Path) -> None:

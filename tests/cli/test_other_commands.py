@@ -1,6 +1,5 @@
-"""Search, diagnosis, separation, certificates, paths, conversions, scaling and reports."""
+"""Search, diagnosis, certificates, conversions and reports."""
 
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -84,14 +83,6 @@ def test_verdicts_on_numbers(
     assert f"Verdict: {verdict}\n" in run("diagnose", "n.csv").stdout
 
 
-def test_separation_has_a_witness_either_way(run: Run, bare: Path, rings: Path) -> None:
-    yes, no = run("separate", bare.name), run("separate", rings.name)
-    assert "are separable, with margin" in yes.stdout
-    assert "the plane" in yes.stdout
-    assert "are not separable" in no.stdout
-    assert re.search(r"witness +lines \d+, ", no.stdout)
-
-
 def test_certificates_are_computed_anew(run: Run, people: Path) -> None:
     run("fit", people.name, "-o", "m.mmg")
     result = run("certify", "m.mmg", people.name)
@@ -119,8 +110,8 @@ def test_text_models_go_round_and_are_certified(run: Run, rings: Path) -> None:
     assert run("certify", "m.mmg", rings.name, "-C", "2").exit_code == 2
     run("fit", rings.name, "-o", "l.mmg", "--scale", "none", "--model", "linear-svc")
     assert "LIBLINEAR" in run("convert", "l.mmg", "l.model").stdout
-    assert "LinearSVC" in run("inspect", "l.model").stdout
-    assert "training rows" not in run("inspect", "m.model").stdout
+    assert "LinearSVC" in run("report", "l.model").stdout
+    assert "training rows" not in run("report", "m.model").stdout
 
 
 def test_text_models_hold_no_preparation(run: Run, rings: Path) -> None:
@@ -135,7 +126,7 @@ def test_text_models_become_files_of_maxmargin(run: Run, rings: Path) -> None:
     run("fit", rings.name, "-o", "m.mmg", "--scale", "none", "--model", "nu-svc", "--nu", "0.1")
     run("convert", "m.mmg", "m.model")
     assert run("convert", "m.model", "back.mmg").exit_code == 0
-    shown = run("inspect", "back.mmg").stdout
+    shown = run("report", "back.mmg").stdout
     assert "LIBSVM file" in shown
     assert "training rows" not in shown
     assert "certificate" not in shown
@@ -146,7 +137,7 @@ def test_text_models_become_files_of_maxmargin(run: Run, rings: Path) -> None:
     assert run("convert", "m.model", "back.mmg", "--nu", "0.1").exit_code == 0
     assert run("certify", "back.mmg", rings.name).exit_code == 0
     assert run("certify", "back.mmg", rings.name, "--nu", "0.2").exit_code == 2
-    assert "fitted to" not in run("score", "back.mmg", rings.name).stdout
+    assert "fitted to" not in run("predict", "back.mmg", rings.name, "--score").stdout
     run("convert", "back.mmg", "again.model")
     assert Path("again.model").read_bytes() == Path("m.model").read_bytes()
 
@@ -157,7 +148,7 @@ def test_outlier_detectors_have_no_labels_to_score(run: Run, people: Path) -> No
         == 0
     )
     assert run("certify", "m.mmg", people.name, "--test", "0.3").exit_code == 0
-    result = run("score", "m.mmg", people.name)
+    result = run("predict", "m.mmg", people.name, "--score")
     assert result.exit_code == 1
     assert "outliers" in result.stderr
 
@@ -175,68 +166,6 @@ def test_data_is_converted_and_comes_back(run: Run, rings: Path) -> None:
     first, back = (mm.data.read_labelled(name) for name in (rings, "back.svm"))
     np.testing.assert_array_equal(first.X.toarray(), back.X.toarray())
     np.testing.assert_array_equal(first.y, back.y)
-
-
-def test_paths_are_tables(run: Run, rings: Path) -> None:
-    result = run("path", rings.name, "--C", "0.1:10:3", "-o", "path.csv")
-    assert result.exit_code == 0, result.output
-    assert "every solution" in result.stdout
-    table = np.genfromtxt("path.csv", delimiter=",", names=True)
-    assert table["C"].tolist() == [0.1, 1.0, 10.0]
-    assert (np.diff(table["margin"]) <= 0).all()
-    assert run("path", rings.name, "--model", "nu-svc").exit_code == 2
-
-
-@pytest.mark.parametrize("method", ["standard", "minmax", "maxabs"])
-def test_scaled_columns_and_their_restoration(run: Run, people: Path, method: str) -> None:
-    saved = run("scale", people.name, "-o", "a.csv", "--method", method, "--save", "s.json")
-    assert saved.exit_code == 0, saved.output
-    assert run("scale", people.name, "-o", "b.csv", "--restore", "s.json").exit_code == 0
-    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
-    rows = mm.data.read_labelled("a.csv", "risk")
-    assert rows.feature_names is not None
-    age = rows.X[:, rows.feature_names.index("age")].astype(float)
-    size = {"standard": np.nanstd(age), "minmax": np.nanmax(age) - np.nanmin(age)}
-    assert size.get(method, np.nanmax(abs(age))) == pytest.approx(1.0)
-    assert "Oslo" in Path("a.csv").read_text(encoding="utf-8")
-
-
-def test_sparse_rows_are_scaled_as_others_were(run: Run, rings: Path) -> None:
-    run("scale", rings.name, "-o", "a.svm", "--save", "s.json")
-    run("scale", rings.name, "-o", "b.svm", "--restore", "s.json")
-    assert Path("a.svm").read_bytes() == Path("b.svm").read_bytes()
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "nonsense",
-        "[]",
-        "{}",
-        '{"schema": 1}',
-        '{"schema": 1, "method": "standard", "columns": [0, 9], "centre": [0, 0], "size": [1, 1], '
-        '"layout": {"kind": "svmlight", "task": null, "n_features": 2, "zero_based": false}}',
-        '{"schema": 1, "method": "standard", "columns": [0], "centre": [0], "size": [0], '
-        '"layout": {"kind": "svmlight", "task": null, "n_features": 2, "zero_based": false}}',
-        '{"schema": 1, "method": "standard", "columns": [0], "centre": [0], "size": [1], '
-        '"layout": {"kind": "svmlight", "task": null, "n_features": 2, "zero_based": false}}',
-    ],
-)
-def test_tampered_scalings_are_refused(run: Run, rings: Path, content: str) -> None:
-    Path("s.json").write_text(content)
-    result = run("scale", rings.name, "-o", "a.svm", "--restore", "s.json")
-    assert result.exit_code == 1
-    assert "s.json" in result.stderr
-    assert not Path("a.svm").exists()
-
-
-def test_scale_refuses_what_it_cannot_write(run: Run, people: Path) -> None:
-    words = run("scale", people.name, "-o", "a.svm")
-    assert words.exit_code == 1
-    assert "write CSV" in words.stderr
-    assert run("scale", people.name, "-o", "a.xyz").exit_code == 2
-    both = run("scale", people.name, "-o", "a.csv", "--restore", "s", "--save", "t")
-    assert both.exit_code == 2
 
 
 def test_a_report_gets_lines_columns_and_the_rows_held_back(

@@ -104,7 +104,7 @@ def test_commands_by_any_name(tmp_path: Path, name: str, rows: Any) -> None:
     for words in (
         ["fit", str(data), "-o", str(saved), "--C", "1", "--kernel", "linear"],
         ["predict", str(saved), str(data), "-o", str(out)],
-        ["inspect", str(saved)],
+        ["report", str(saved)],
     ):
         ran = CliRunner().invoke(main, words, prog_name="maxmargin")
         assert ran.exit_code == 0, (words, ran.output)

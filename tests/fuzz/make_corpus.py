@@ -159,11 +159,6 @@ def main() -> None:
                 assert found is not None
                 layout = found.to_json()
                 keep("layout", name, json.dumps(layout).encode())
-                scaling = {
-                    "schema": 1, "method": "standard", "columns": [0],
-                    "centre": [0.5], "size": [2.0], "layout": layout,
-                }  # fmt: skip
-                keep("scaling", name, json.dumps(scaling).encode())
     layout = {"kind": "svmlight", "task": None, "n_features": 3, "zero_based": False}
     keep("layout", "svmlight", json.dumps(layout).encode())
     kernel, linear = dict(kernel_machines()), dict(linear_machines())

@@ -18,8 +18,7 @@ from sklearn.pipeline import Pipeline
 
 import maxmargin as mm
 from maxmargin.cli.models import read_parameters
-from maxmargin.cli.scale import read_scaling
-from maxmargin.cli.search import Grid
+from maxmargin.cli.options import Grid
 from maxmargin.data import Layout, iterate_svmlight, read_labelled, read_rows, read_svmlight
 from maxmargin.files.nodes import parse
 from maxmargin.studio import messages
@@ -117,12 +116,6 @@ def read_layout_bytes(data: bytes) -> None:
         assert Layout.from_json(layout.to_json()) == layout
 
 
-def read_scaling_bytes(data: bytes) -> None:
-    """Read what ``maxmargin scale --save`` wrote."""
-    with contextlib.suppress(click.ClickException):
-        read_scaling(str(_written(data, "scaling.json")))
-
-
 def read_option_bytes(data: bytes) -> None:
     """Read a line of options, as a shell would pass them."""
     for word in data.decode("utf-8", "surrogateescape").split("\n"):
@@ -131,7 +124,7 @@ def read_option_bytes(data: bytes) -> None:
             if option == "--class-weight":
                 read_parameters({"class_weight": value.split(" ")}, ["a", "b", "1"])
             elif option == "--param":
-                read_parameters({"params": [value]}, [0, 1])
+                read_parameters({"param": [value]}, [0, 1])
             else:
                 Grid().convert(value, None, None)
 
@@ -250,6 +243,5 @@ TARGETS: dict[str, Target] = {
     "message": Target(read_message_bytes, 10_000, mutate_json),
     "native": Target(load_native_bytes, 700, mutate_native),
     "options": Target(read_option_bytes, 10_000),
-    "scaling": Target(read_scaling_bytes, 5000),
     "svmlight": Target(read_svmlight_bytes, 2000),
 }

@@ -422,7 +422,7 @@ class RecordedBar:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def update(self, done: int, gap: float | None = None) -> None:
+    def update(self, done: int, gap: float | None = None, note: str | None = None) -> None:
         self.told.append((done, 0.0 if gap is None else gap))
 
 

@@ -359,7 +359,7 @@ def test_what_is_not_certified_says_why() -> None:
     assert set(path.statuses) == {Status.MAX_TIME}
 
 
-@pytest.mark.parametrize(("wrong", "error", "said"), [
+@pytest.mark.parametrize(("wrong", "error", "words"), [
     ({"Cs": [1.0, -1.0]}, ValueError, "Cs="), ({"Cs": []}, ValueError, "Cs="),
     ({"Cs": [1.0, np.nan]}, ValueError, "Cs="), ({"Cs": 1}, ValueError, "Cs=1"),
     ({"Cs": "many"}, TypeError, "Cs='many'"), ({"Cs": [[1.0]]}, ValueError, "Cs="),
@@ -371,9 +371,9 @@ def test_what_is_not_certified_says_why() -> None:
     ({"y": np.ones(40)}, ValueError, "class"), ({"y": np.ones(3)}, ValueError, "inconsistent"),
     ({"X": np.full((40, 3), np.nan)}, ValueError, "NaN"),
 ])  # fmt: skip
-def test_bad_arguments_are_named(wrong: dict[str, Any], error: type[Exception], said: str) -> None:
+def test_bad_arguments_are_named(wrong: dict[str, Any], error: type[Exception], words: str) -> None:
     X, y = rows(0)
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=words):
         mm.regularization_path(**{"X": X, "y": y, **wrong})
 
 

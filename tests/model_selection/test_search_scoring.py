@@ -37,7 +37,7 @@ from tests.model_selection.test_search import is_shared as shared
 # ------------------------------------------------------------------- scorings
 
 
-def _looks(model: Any, X: Any, y: Any) -> dict[str, float]:
+def _ask(model: Any, X: Any, y: Any) -> dict[str, float]:
     assert model.n_support_.sum() == len(model.support_) == model.support_vectors_.shape[0]
     return {"score": model.score(X, y), "C": -abs(model.C - 1), "few": -float(model.n_support_[0])}
 
@@ -50,7 +50,7 @@ SCORINGS: dict[str, tuple[Any, Any]] = {
     "dict": ({"a": "accuracy", "b": make_scorer(accuracy_score)}, "b"),
     "unrefitted": (["accuracy", "roc_auc"], False),
     "function": (lambda model, X, y: float((model.predict(X) == y).mean()), True),
-    "looks at the model": (_looks, "few"),
+    "asks the model": (_ask, "few"),
     "parameters": (lambda model, X, y: -abs(model.get_params()["C"] - model.gamma), True),
     "type": (lambda model, X, y: float(isinstance(model, mm.SVC)), True),
     "refit function": ("accuracy", lambda results: 1),

@@ -1,84 +1,39 @@
-"""``maxmargin fit``: a pipeline fitted to a file, saved with its certificate."""
+"""``maxmargin fit``: a pipeline fitted to files, saved with its certificate."""
 
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
+import numpy as np
+from sklearn.preprocessing import StandardScaler
 
-from maxmargin.cli.blocks import (
-    are_several,
-    block_options,
-    choose_place,
-    fit_blocks,
-    take_block_options,
-)
-from maxmargin.cli.inputs import (
-    OUTLIERS,
-    Dataset,
-    files_options,
-    read_data,
-    refuse_labels,
-    split_rows,
-)
-from maxmargin.cli.models import DETECTORS, find_task, make_machine, model_options
-from maxmargin.cli.output import Exit, Output, command
-from maxmargin.cli.stream import fit_stream, stream_options, take_stream_options
-from maxmargin.cli.training import (
-    certificate_of,
-    certificate_to_json,
-    choose_model,
-    describe_model,
-    fit_model,
-    make_pipeline,
-    refuse_to_replace,
-    save_model,
-    say_saved,
-    stop_reason,
-)
+from maxmargin.cli import reading, training
+from maxmargin.cli.command import Exit
+from maxmargin.cli.models import find_task, make_machine, steps_of
+from maxmargin.cli.options import DETECTORS
+from maxmargin.cli.printing import Output, certificate_to_json
+from maxmargin.cli.saved import OUTLIERS
+from maxmargin.cli.scores import measure
+from maxmargin.data import standardize
+from maxmargin.rows.reading import counted_reading, describe_bytes
+from maxmargin.rows.survey import survey
+from maxmargin.runtime.progress import progress
 
-SCORED_ROWS = 20_000  # of the training rows, since they need not be scored exactly
-
-EXAMPLE = """
-$ maxmargin fit iris.csv --C 10 --test 0.3 -o iris.mmg
-data            iris.csv: table with commas, with a header, label column 'class'
-rows × columns  150 × 4
-classes         setosa: 50, versicolor: 50, virginica: 50
-task            classification: the label has words
-model           SVC(C=10.0) after StandardScaler()
-stopped         After 5 iterations (block_smo): the duality gap is below --tol.
-certificate     The objective 101.3964 is within 1.9e-10 (relative 1.9e-12) of the best possible.
-training rows   105: accuracy 96.19% ± 1.84%, balanced accuracy 96.19% ± 1.85%
-test rows       45: accuracy 97.78% ± 2.22%, balanced accuracy 97.78% ± 2.27%
-saved           iris.mmg
-"""
+BLOCK_MODELS = ("linear-svc", "linear-svr")
+SCORED_ROWS, SCORED_PARTS = 20_000, 8  # of the training rows, since they need not be scored exactly
 
 
-@command(
-    "fit",
-    example=EXAMPLE,
-    exits=tuple(Exit),
-    see_also=("search", "predict", "score", "certify", "inspect", "diagnose"),
-)
-@files_options
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    metavar="MODEL",
-    type=click.Path(),
-    help="Where to save the model. Default: here, with DATA's name and the ending .mmg.",
-)
-@click.option("--force", is_flag=True, help="Replace MODEL even if it is some other file.")
-@model_options()
-@click.option(
-    "--test",
-    "test_fraction",
-    metavar="FRACTION",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Hold back this part of the rows, and score the model on it. Default: none.",
-)
-@block_options
-@stream_options
-def fit(
+class Asked(NamedTuple):
+    """The model that the options ask for, and where it goes."""
+
+    model: str | None
+    scale: str | None
+    parameters: dict[str, Any]
+    path: Path
+
+
+def run(
     output: Output,
     data: tuple[str, ...],
     path: str | None,
@@ -90,136 +45,178 @@ def fit(
     task: str | None,
     zero_based: bool,
     data_format: str | None,
-    **options: Any,
+    **parameters: Any,
 ) -> Exit:
-    """Fit a model to labelled data, and save it with a proof of how good the fit is.
+    """Run the command."""
+    blocks = reading.take_block_options(parameters)
+    asked = Asked(model, scale, parameters, training.choose_path(path, data))
+    training.refuse_to_replace(asked.path, force)
+    how = {"label": label, "zero_based": zero_based, "data_format": data_format}
+    task = find_task(model, task)
+    if blocks.asked or reading.are_several(data):
+        _refuse_in_blocks(asked, test_fraction)
+        return _fit_blocks(output, asked, data, {**how, "task": task}, blocks)
+    dataset = reading.read_data(data, task=task, **how)  # type: ignore[arg-type]
+    return _fit_rows(output, asked, dataset, test_fraction)
 
-    DATA is a table (CSV, TSV, ARFF, JSON, Parquet) or svmlight (LIBSVM) text, also packed as .xz,
-    .gz or .bz2; - is standard input. Columns may have words, dates and missing cells.
 
-    The model file holds the whole pipeline: how columns become numbers, how they are scaled, the
-    machine, its certificate, and which columns a file needs for predictions. It is written
-    completely or not at all, and loading it never runs code.
+def _fit_rows(output: Output, asked: Asked, dataset: reading.Data, fraction: float | None) -> Exit:
+    """Fit a model to rows in memory."""
+    detects = asked.model in DETECTORS
+    if not detects:
+        reading.refuse_labels(dataset)
+    seed, why, scale = asked.parameters["seed"], "", asked.scale
+    kind = OUTLIERS if detects else dataset.task
+    train, test = reading.split_rows(dataset.y, kind, fraction, seed)
+    part = dataset.take(train)
+    if asked.model == "auto":
+        machine, own_scale, why = training.choose_machine(part, asked.parameters)
+        scale = scale or own_scale
+    else:
+        machine = make_machine(asked.model, dataset.task, part.y, asked.parameters)
+    pipeline = training.make_pipeline(part, machine, scale)
+    steps = ("model", training.describe_model(pipeline))
+    output.facts([*dataset.facts(), *([("chosen", why)] if why else []), steps])
+    code = training.fit_model(pipeline, part.X, part.y)
+    training.save_model(output, pipeline, asked.path, dataset.layout, code)
+    output.facts(_describe_end(pipeline))
+    scores = {"training": _score(output, "training", pipeline, part.X, part.y), "test": None}
+    if len(test):
+        scores["test"] = _score(output, "test", pipeline, dataset.X[test], dataset.y[test])
+    return _finish(output, asked.path, code, pipeline, data=dataset.summary(), scores=scores)
 
-    --model auto takes what the diagnosis of the data recommends.
 
-    Several files, a pattern in quotes or a folder (Parquet, CSV, TSV or svmlight text, numbers in
-    all columns but the label) are read in blocks, so that they may be larger than memory; so is one
-    file with --memory, --checkpoint or --cluster. The model is that of the same rows in memory. By
-    default it is linear-svc, or linear-svr for regression.
+def _describe_end(pipeline: Any) -> Iterator[tuple[str, str]]:
+    machine = steps_of(pipeline)[-1]
+    yield "stopped", machine.stop_reason_
+    yield "certificate", training.describe_certificate(machine)
 
-    --stream learns from rows as they come: from standard input, or with --follow from a file that
-    grows.
 
-    Ctrl-C stops the fit, and the best model reached so far is saved; a second Ctrl-C aborts.
-    """
-    streaming, blocked = take_stream_options(options), take_block_options(options)
-    saved_as = choose_place(path, data)
-    refuse_to_replace(saved_as, force)
-    reading: dict[str, Any] = {
-        "label": label,
-        "task": task,
-        "zero_based": zero_based,
-        "data_format": data_format,
-    }
-    asked: dict[str, Any] = {"model": model, "scale": scale, "options": options}
-    in_blocks = are_several(data) or blocked.first_option is not None
-    if streaming is not None or in_blocks:
-        refuse_together(data, streaming is not None, blocked.first_option, test_fraction)
-    if streaming is not None:
-        return fit_stream(output, data[0], saved_as, streaming, reading, **asked)
-    if in_blocks:
-        return fit_blocks(output, data, saved_as, blocked, reading, **asked)
-    dataset = read_data(data[0], **{**reading, "task": find_task(model, task)})
-    if model not in DETECTORS:
-        refuse_labels(dataset)
-    kind = OUTLIERS if model in DETECTORS else dataset.task
-    train, test = split_rows(dataset.y, kind, test_fraction, options["seed"])
-    part = dataset.taken(train)
-    pipeline, why = make_model(part, model, scale, options)
-    chosen = [("chosen", why)] if why else []
-    output.facts([*dataset.facts(), *chosen, ("model", describe_model(pipeline))])
-    code = fit_model(pipeline, part.X, part.y)
-    if code == Exit.INTERRUPTED:
-        output.note(f"Interrupted: saving what was reached to {saved_as}; Ctrl-C again aborts.")
-    save_model(pipeline, saved_as, dataset)  # first: a second Ctrl-C may follow
-    machine = pipeline[-1] if hasattr(pipeline, "steps") else pipeline
-    output.facts([("stopped", stop_reason(machine)), ("certificate", certificate_of(machine))])
-    scores = {
-        "training": score_part(pipeline, part, options["seed"]),
-        "test": score_part(pipeline, dataset.taken(test), options["seed"]) if len(test) else None,
-    }
-    output.facts([(f"{name} rows", line) for name, s in scores.items() if (line := sentence(s))])
-    say_saved(output, saved_as, code, machine)
+def _finish(output: Output, path: Path, code: Exit, pipeline: Any, **fields: Any) -> Exit:
+    machine = steps_of(pipeline)[-1]
+    training.say_saved(output, path, code, machine)
     return output.finish(
         code,
-        data=dataset.to_json(),
-        model=describe_model(pipeline),
-        stop_reason=stop_reason(machine),
-        certificate=certificate_to_json(
-            getattr(machine, "certificate_", None), getattr(machine, "tol", None)
-        ),
-        scores={name: to_json(found) for name, found in scores.items()},
-        saved=str(saved_as),
+        model=training.describe_model(pipeline),
+        stop_reason=machine.stop_reason_,
+        certificate=certificate_to_json(machine),
+        saved=str(path),
+        **fields,
     )
 
 
-def refuse_together(
-    data: tuple[str, ...], streaming: bool, block_option: str | None, test: float | None
-) -> None:
-    """Refuse what streams, and rows in blocks, do not take."""
-    if streaming and block_option is not None:
-        raise click.UsageError(f"{block_option} is not for --stream, which needs little memory.")
-    if streaming and are_several(data):
-        raise click.UsageError("--stream reads one file, or standard input (-).")
-    if streaming and test is not None:
-        raise click.UsageError("--test is not for --stream: all rows are predicted, then learnt.")
-    if test is not None:
+def _score(output: Output, name: str, model: Any, X: Any, y: Any) -> dict[str, Any]:
+    """Print and return how good a model is on rows."""
+    found = measure(model, X, y, name)
+    output.facts([(f"{name} rows", str(found))])
+    return found.to_json()
+
+
+# ------------------------------------------------------------------- rows in blocks
+
+
+def _refuse_in_blocks(asked: Asked, fraction: float | None) -> None:
+    """Refuse what rows in blocks cannot do, before anything is read."""
+    if fraction is not None:
         raise click.UsageError(
-            "--test is not for rows in blocks: leave out some files, and let maxmargin score read "
-            "these."
+            "--test is not for rows in blocks: leave out some files, and let maxmargin predict "
+            "--score read these."
+        )
+    if asked.model not in (None, *BLOCK_MODELS):
+        raise click.UsageError(
+            f"--model {asked.model} is not for rows in blocks; {' and '.join(BLOCK_MODELS)} are. "
+            "For kernels, fit PartitionedSVC in Python, or Nystroem and LinearSVC."
+        )
+    if asked.scale not in (None, "standard", "none"):
+        raise click.UsageError(
+            f"--scale {asked.scale} is not for rows in blocks; standard and none are."
         )
 
 
-def make_model(
-    dataset: Dataset, model: str | None, scale: str | None, options: dict[str, Any]
-) -> tuple[Any, str]:
-    """Return the pipeline that is asked for, and why it is that one if the data decide."""
-    if model == "auto":
-        return choose_model(dataset, scale, options)
-    machine = make_machine(model, dataset.task, dataset.y, options)
-    return make_pipeline(dataset, machine, scale), ""
+def _fit_blocks(
+    output: Output,
+    asked: Asked,
+    words: tuple[str, ...],
+    how: dict[str, Any],
+    blocks: reading.Blocks,
+) -> Exit:
+    """Fit a model to rows in blocks; what is said and saved is the same as for rows in memory."""
+    with reading.connected(blocks) as client, counted_reading() as readers:
+        dataset = reading.open_data(words, how, blocks, client)
+        source, machine = dataset.source, _make_machine(dataset, asked)
+        scaled = asked.scale == "standard" or (asked.scale is None and not source.sparse)
+        scaler = StandardScaler(with_mean=not source.sparse) if scaled else None
+        steps = training.describe_model(training.join_steps([("scale", scaler)], machine))
+        output.facts([*dataset.facts(), ("model", steps)])
+        view = standardized(source) if scaled else source
+        code = training.fit_model(machine, view, None)
+    for step in (view.scaler, machine):  # columns of files come without names
+        if step is not None:
+            vars(step).pop("feature_names_in_", None)
+    pipeline = training.join_steps([("scale", view.scaler)], machine)
+    training.save_model(output, pipeline, asked.path, dataset.layout, code)
+    read: Any = readers[-1] if readers else None
+    survey = getattr(read, "survey", None)
+    output.facts([*_describe_survey(survey, source), *_describe_end(pipeline)])
+    output.facts(_describe_reading(read))
+    X, y = _draw_rows(source, asked.parameters["seed"])
+    scores = _score(output, "training", pipeline, X, y)
+    return _finish(
+        output,
+        asked.path,
+        code,
+        pipeline,
+        data=dataset.summary(survey),
+        scores={"training": scores, "test": None},
+        passes=None if read is None else read.passes,
+        bytes_read=None if read is None else read.bytes_read,
+    )
 
 
-def score_part(model: Any, part: Dataset, seed: int) -> Any:
-    """Return the scores of a model on rows, of some of them if they are many."""
-    import numpy as np
-
-    from maxmargin.cli.figures import score_rows
-
-    if len(part.y) > SCORED_ROWS:
-        some = np.random.default_rng(seed).permutation(len(part.y))[:SCORED_ROWS]
-        part = part.taken(np.sort(some))
-    if not (hasattr(model, "classes_") or part.task == "regression"):
-        return float(np.mean(model.predict(part.X) > 0)), len(part.y)
-    return score_rows(model, part.X, part.y, (), part.task)
-
-
-def sentence(found: Any) -> str:
-    """Return scores in words."""
-    if not found:
-        return ""
-    if isinstance(found, tuple):
-        share, rows = found
-        return f"{rows}: {share:.2%} are inside, the others are outliers"
-    return f"{found[0].rows}: {', '.join(map(str, found))}"
+def _make_machine(dataset: reading.Data, asked: Asked) -> Any:
+    """Return an unfitted machine; what its defaults depend on is found by a pass over the rows."""
+    regression, given = dataset.task == "regression", asked.parameters
+    weights = given["class_weight"]
+    y: Any = np.zeros(1)
+    if regression and (given["C"] is None or given["epsilon"] is None):
+        spread = survey(dataset.source, targets=True).targets
+        assert spread is not None
+        y = np.array([-spread.std, spread.std])  # two numbers that scatter as all targets do
+    elif not regression and weights and "balanced" not in weights:
+        y = survey(dataset.source).classes
+    return make_machine(asked.model or BLOCK_MODELS[regression], dataset.task, y, given)
 
 
-def to_json(found: Any) -> Any:
-    """Return scores for programs."""
-    if not found:
-        return None
-    if isinstance(found, tuple):
-        return {"rows": found[1], "share_inside": found[0]}
-    scores = {s.name: {"value": s.value, "standard_error": s.error} for s in found}
-    return {"rows": found[0].rows, **scores}
+def standardized(source: Any) -> Any:
+    """Return a view of rows with columns of mean 0 and variance 1."""
+    with progress("Standardizing the columns", even=False):
+        return standardize(source)
+
+
+def _describe_survey(found: Any, source: Any) -> Iterator[tuple[str, str]]:
+    """Yield headings and sentences about what reading the rows has shown."""
+    if found is None:
+        return
+    yield "rows × columns", f"{found.n} × {source.n_columns}"
+    if (t := found.targets) is not None:
+        yield "targets", reading.describe_targets(t.low, t.high, None, t.std)
+    elif found.labels is not None:
+        yield "classes", reading.list_classes(found.classes, found.counts)
+
+
+def _describe_reading(read: Any) -> Iterator[tuple[str, str]]:
+    if read is not None and read.passes:
+        passes = f"{read.passes} pass{'es' * (read.passes != 1)}"
+        yield "read", f"{describe_bytes(read.bytes_read)}; {passes} over the rows"
+
+
+def _draw_rows(source: Any, seed: int) -> tuple[Any, Any]:
+    """Return some rows of some parts, and their labels."""
+    rng = np.random.default_rng(seed)
+    parts = np.sort(rng.permutation(len(source))[:SCORED_PARTS])
+    drawn = []
+    for part in parts.tolist():
+        found = source.load(part)
+        some = np.sort(rng.permutation(len(found.y))[: SCORED_ROWS // len(parts)])
+        drawn.append(found._replace(X=found.X[some], y=found.y[some]))
+    return reading.join_parts(drawn)

@@ -3,36 +3,16 @@
 import ast
 import shlex
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
+import numpy as np
 
-from maxmargin.cli.output import in_options
+import maxmargin as mm
+from maxmargin.cli.options import DETECTORS, MODELS, REGRESSORS
+from maxmargin.errors import did_you_mean, parameter_of
 
-CLASSIFIERS = {
-    "svc": "SVC",
-    "linear-svc": "LinearSVC",
-    "nu-svc": "NuSVC",
-    "hard-margin": "HardMarginSVC",
-    "perceptron": "Perceptron",
-    "averaged-perceptron": "AveragedPerceptron",
-    "kernel-perceptron": "KernelPerceptron",
-    "bayes-point": "BayesPointClassifier",
-}
-REGRESSORS = {
-    "svr": "SVR",
-    "linear-svr": "LinearSVR",
-    "nu-svr": "NuSVR",
-    "quantile-svr": "QuantileSVR",
-}
-DETECTORS = {"one-class": "OneClassSVM"}
-MODELS = CLASSIFIERS | REGRESSORS | DETECTORS
-TASKS = ("classification", "regression")
-KERNELS = (
-    *("linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "intersection"),
-)  # fmt: skip
-SCALES = ("standard", "minmax", "maxabs", "none")
 # Options that are parameters of another name; the others have the same, with hyphens.
 _PARAMETERS = {"seed": "random_state", "jobs": "n_jobs"}
 _NOT_WRITTEN = ("random_state", "n_jobs", "max_time", "verbose", "callback")
@@ -41,81 +21,6 @@ _FLAGS = (
     *("loss", "penalty", "multi_class", "probability", "tol", "max_time", "max_iter"),
 )
 SPREAD_OF_TUBE = 0.1  # of the targets' standard deviation
-
-
-def model_options(models: Sequence[str] = (*MODELS, "auto")) -> Callable[[Any], Any]:
-    """Return a decorator with the options that choose a model and set its parameters."""
-    number: dict[str, Any] = {"type": float, "metavar": "NUMBER"}
-    options = [
-        click.option("--model", type=click.Choice(list(models)), metavar="NAME",
-                     help=f"One of {', '.join(models)}. Default: svc, or svr for regression."),
-        click.option("--C", "C", **number, help="Cost of slack. Default: 1; for regression the "
-                     "standard deviation of the targets, as if they were standardized."),
-        click.option("--gamma", metavar="NUMBER|scale|auto", type=GammaType(),
-                     help="Width of the kernel: larger is narrower. Default: scale, "
-                     "1/(columns × variance)."),
-        click.option("--kernel", type=click.Choice(KERNELS), help="Default: rbf, or linear for "
-                     "hard-margin and bayes-point."),
-        click.option("--degree", type=int, metavar="NUMBER", help="Of poly kernels. Default: 3."),
-        click.option("--coef0", **number, help="Constant of poly and sigmoid kernels. Default: 0."),
-        click.option("--nu", **number, help="Of nu-svc, nu-svr and one-class, in (0, 1]. "
-                     "Default: 0.5."),
-        click.option("--epsilon", **number, help="Errors up to this are free (svr, linear-svr). "
-                     "Default: a tenth of the targets' standard deviation."),
-        click.option("--quantile", **number, help="Of quantile-svr, in (0, 1). Default: 0.5."),
-        click.option("--class-weight", multiple=True, metavar="balanced|LABEL=WEIGHT",
-                     help="Weights of classes; LABEL=WEIGHT may be repeated."),
-        click.option("--loss", metavar="NAME", help="Of linear machines. Default: hinge, or "
-                     "epsilon_insensitive."),
-        click.option("--penalty", metavar="NAME", help="Of linear-svc: l2, l1 or elasticnet. "
-                     "Default: l2."),
-        click.option("--multi-class", metavar="NAME", help="How more classes are reduced to two: "
-                     "ovo, ovr, or crammer_singer (linear-svc)."),
-        click.option("--probability", is_flag=True, default=None,
-                     help="Calibrate probabilities, for predict --proba."),
-        click.option("--tol", **number, help="Relative duality gap to reach. Default: the model's, "
-                     "mostly 1e-4."),
-        click.option("--max-time", metavar="SECONDS", type=click.FloatRange(0, min_open=True),
-                     help="Stop after this time with what was reached. Default: no limit."),
-        click.option("--max-iter", type=int, metavar="NUMBER", help="Stop after this many "
-                     "iterations. Default: the model's."),
-        click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
-                     help="Of everything that is drawn at random."),
-        click.option("--jobs", type=int, metavar="NUMBER", help="Threads; -1: all processors. "
-                     "Default: the model's."),
-        click.option("--param", "params", multiple=True, metavar="NAME=VALUE",
-                     help="Any other parameter of the model, as in Python; may be repeated."),
-        click.option("--scale", type=click.Choice(SCALES), help="How columns are scaled. Default: "
-                     "standard; none for sparse svmlight rows, maxabs for sparse tables."),
-    ]  # fmt: skip
-
-    def decorate(function: Any) -> Any:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
-
-
-class GammaType(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A number, or the name of a rule."""
-
-    name = "gamma"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the number or the name."""
-        if value in ("scale", "auto") or isinstance(value, float):
-            return value
-        try:
-            return float(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a number, scale or auto", param, ctx)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
-        """Offer the names."""
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(word) for word in ("scale", "auto") if word.startswith(incomplete)]
 
 
 # ------------------------------------------------------------------- from options to a model
@@ -135,9 +40,6 @@ def find_task(model: str | None, task: str | None) -> str | None:
 
 def make_machine(model: str | None, task: str, y: Any, options: Mapping[str, Any]) -> Any:
     """Return an unfitted estimator with the parameters that are given."""
-    import maxmargin as mm
-    from maxmargin.errors import did_you_mean
-
     model = model or ("svr" if task == "regression" else "svc")
     machine = getattr(mm, MODELS[model])()
     known = machine.get_params()
@@ -154,7 +56,9 @@ def make_machine(model: str | None, task: str, y: Any, options: Mapping[str, Any
         try:
             machine.check_parameters()
         except (ValueError, TypeError) as wrong:
-            raise click.UsageError(in_options(str(wrong))) from wrong
+            parameter = parameter_of(wrong)
+            named = "" if parameter is None else f"{option_name(parameter)}: "
+            raise click.UsageError(f"{named}{wrong}") from wrong
     return machine
 
 
@@ -164,8 +68,6 @@ def regression_defaults(machine: Any, y: Any) -> dict[str, float]:
     With targets s times as large, C and ε have to be s times as large for the same function, times
     s.
     """
-    import numpy as np
-
     spread = float(f"{np.std(y, dtype=np.float64) or 1.0:.3g}")
     known = machine.get_params()
     found = {"C": spread, "epsilon": float(f"{SPREAD_OF_TUBE * spread:.3g}")}
@@ -177,14 +79,14 @@ def read_parameters(options: Mapping[str, Any], y: Any) -> dict[str, Any]:
     given = {
         _PARAMETERS.get(name, name): value
         for name, value in options.items()
-        if value is not None and name not in ("params", "class_weight")
+        if value is not None and name not in ("param", "class_weight")
     }
     if not given.get("random_state"):
         given.pop("random_state", None)  # 0 is what models do by themselves
     weights = options.get("class_weight") or ()
     if weights:
         given["class_weight"] = read_weights(weights, y)
-    for entry in options.get("params") or ():
+    for entry in options.get("param") or ():
         name, equals, text = entry.partition("=")
         if not equals or not name:
             raise click.UsageError(f"--param {entry}: write NAME=VALUE.")
@@ -204,8 +106,6 @@ def read_value(text: str) -> Any:
 
 def read_weights(entries: Sequence[str], y: Any) -> Any:
     """Return "balanced", or weights by label."""
-    import numpy as np
-
     if tuple(entries) == ("balanced",):
         return "balanced"
     classes = {str(label): label for label in np.unique(y).tolist()}

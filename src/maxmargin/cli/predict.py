@@ -1,63 +1,39 @@
-"""``maxmargin predict``: rows of any number, in bounded memory.
+"""``maxmargin predict``: rows of any number, in bounded memory; or how good the predictions are."""
 
-A thread reads and parses the next blocks while the model predicts the last one; both release
-Python's lock where the work is.
-"""
-
-import contextlib
-import queue
+import csv
 import sys
-import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
+import numpy as np
+from sklearn.metrics import get_scorer, precision_recall_fscore_support
 
-from maxmargin.cli.inputs import (
-    STDIN,
+from maxmargin.cli.command import Exit
+from maxmargin.cli.models import steps_of
+from maxmargin.cli.printing import Output
+from maxmargin.cli.reading import find_data_files, split_rows
+from maxmargin.cli.saved import (
+    OUTLIERS,
+    GivenRows,
     SavedModel,
-    files_argument,
-    find_data_files,
     layout_for,
-    model_argument,
     read_blocks,
+    read_labelled_rows,
     read_model,
     write_out,
-    zero_based_option,
 )
-from maxmargin.cli.output import Exit, Output, command
+from maxmargin.cli.scores import check_scoring, measure, readable, shown
+from maxmargin.inspection.model_view import view_model
+from maxmargin.rows.read_ahead import read_ahead
+from maxmargin.runtime.atomic_write import write_atomically
+from maxmargin.runtime.progress import progress
 
-PEEKED = (".csv", ".tsv", ".txt", ".parquet")
-AHEAD = 4  # blocks that are read before they are needed
-
-EXAMPLE = """
-$ maxmargin predict iris.mmg new.csv
-setosa
-setosa
-setosa
-$ maxmargin predict iris.mmg new.csv --decision
-setosa,versicolor,virginica
-2.2302324617975215,0.9324226241939354,-0.22143130267708225
-…
-"""
+PREPARING = ("ColumnTransformer", "SimpleImputer")
 
 
-@command("predict", example=EXAMPLE, see_also=("fit", "score", "inspect"))
-@model_argument
-@files_argument
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    help="Where to write the predictions, completely or not at all. Default: standard output.",
-)
-@click.option("--proba", is_flag=True, help="Write probabilities of the classes as CSV.")
-@click.option("--decision", is_flag=True, help="Write values of the decision function as CSV.")
-@zero_based_option
-def predict(
+def run(
     output: Output,
     model: str,
     model_format: str | None,
@@ -65,61 +41,87 @@ def predict(
     path: str | None,
     proba: bool,
     decision: bool,
+    score: bool,
+    scoring: tuple[str, ...],
+    test_fraction: float | None,
+    seed: int,
     zero_based: bool,
 ) -> Exit:
-    """Predict the label of each row with a saved model: one line per row, in their order.
-
-    MODEL is a file of maxmargin fit or search, or a text model of LIBSVM or LIBLINEAR.
-
-    DATA has the columns of the training file, in any order; its label column may be missing and is
-    not looked at. - is standard input. Several files, a pattern in quotes or a folder are read one
-    file after the other. Rows are read, predicted and written in blocks, so their number does not
-    matter.
-    """
-    if proba and decision:
-        raise click.UsageError("--proba and --decision exclude each other.")
+    """Run the command."""
+    if proba + decision + score > 1 or (score and path is not None):
+        raise click.UsageError("--proba, --decision and --score exclude each other, -o and --score")
+    if not score and (scoring or test_fraction is not None):
+        raise click.UsageError("--scoring and --test are for --score.")
+    if scoring:
+        check_scoring(scoring)
     saved = read_model(model, model_format)
+    if score:
+        if saved.task == OUTLIERS:
+            raise click.ClickException(
+                f"{model} detects outliers, and learnt no labels; without --score, maxmargin "
+                "predict writes 1 for rows inside and -1 for outliers."
+            )
+        rows = read_labelled_rows(output, saved, data, zero_based)
+        test = split_rows(rows.y, saved.task, test_fraction, seed)[1]
+        return _score(output, saved, rows.take(test) if len(test) else rows, scoring)
     if saved.format != "native":
         output.note(f"{model} is read as a {saved.called}.")
-    method = find_method(saved, proba, decision)
+    method = _find_method(saved, proba, decision)
     layout = layout_for(saved, zero_based)
     files = find_data_files(data)
-    if has_labels(files[0], layout):
-        output.note(f"The labels in {files[0]} are not looked at; maxmargin score compares them.")
     blocks = (
         (file, block) for file in files for block in read_blocks(output, file, layout, label=False)
     )
-    answers = (answer(saved, method, block, layout, file) for file, block in ReadAhead(blocks))
-    counted = Counted(answers)
-    header = [] if method == "predict" else column_names(saved, method)
+    answers = Answers(saved, method, layout, blocks)
+    header = [] if method == "predict" else _column_names(saved, method)
     if output.as_json and path in (None, "-"):
-        found = [label for block in counted for label in block.tolist()]
-        return output.finish(rows=counted.rows, columns=header or None, predictions=found)
-    write_answers(path, header, counted)
-    return output.finish(rows=counted.rows, columns=header or None, saved=path)
+        found = [label for block in answers for label in block.tolist()]
+        return output.finish(rows=answers.rows, columns=header or None, predictions=found)
+    _write_answers(path, header, answers)
+    return output.finish(rows=answers.rows, columns=header or None, saved=path)
 
 
-def answer(saved: SavedModel, method: str, block: Any, layout: Any, data: str) -> Any:
-    """Return what a model says about rows; an empty cell that it cannot take is named."""
-    import numpy as np
+class Answers:
+    """Blocks of answers, and the number of rows in those that have been made, which a bar shows."""
 
-    try:
-        return getattr(saved.model, method)(write_out(saved.model, block.X))
-    except ValueError as wrong:
-        cells = block.X if isinstance(block.X, np.ndarray) else np.zeros((0, 0))
-        missing = np.argwhere(cells != cells)
-        if "NaN" not in str(wrong) or not len(missing):
-            raise
-        row, column = missing[0].tolist()
-        position = layout.columns[column].position
-        name = repr(layout.names[position]) if layout.names else str(position + 1)
-        raise click.ClickException(
-            f"{data}:{block.numbers[row]}: column {name} is empty, but no cell of the training "
-            "file was, so the model has nothing to put there; fill it in, or leave out the row."
-        ) from wrong
+    def __init__(self, saved: SavedModel, method: str, layout: Any, blocks: Iterator[Any]) -> None:
+        self.saved, self.method, self.layout, self.blocks = saved, method, layout, blocks
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        # On a terminal the predictions themselves show how far it is.
+        shown = sys.stdout.isatty()
+        with (
+            progress("Predicting", unit="row", even=False, quiet=shown) as bar,
+            read_ahead(self.blocks) as blocks,
+        ):
+            for file, block in blocks:
+                answer = self._answer(block, file)
+                self.rows += len(answer)
+                bar.update(self.rows)
+                yield answer
+
+    def _answer(self, block: Any, file: str) -> Any:
+        """Return what a model says about rows; an empty cell that it cannot take is named."""
+        model = self.saved.model
+        try:
+            return getattr(model, self.method)(write_out(model, block.X))
+        except ValueError as wrong:
+            prepared = type(steps_of(model)[0]).__name__ in PREPARING
+            cells = block.X if isinstance(block.X, np.ndarray) else np.zeros((0, 0))
+            missing = np.argwhere(cells != cells)
+            if prepared or not len(missing):
+                raise
+            row, column = missing[0].tolist()
+            position = self.layout.columns[column].position
+            name = repr(self.layout.names[position]) if self.layout.names else str(position + 1)
+            raise click.ClickException(
+                f"{file}:{block.numbers[row]}: column {name} is empty, but no cell of the training "
+                "file was, so the model has nothing to put there; fill it in, or leave out the row."
+            ) from wrong
 
 
-def find_method(saved: SavedModel, proba: bool, decision: bool) -> str:
+def _find_method(saved: SavedModel, proba: bool, decision: bool) -> str:
     """Return the method that is asked for, or say why the model does not have it."""
     method = "predict_proba" if proba else "decision_function" if decision else "predict"
     if hasattr(saved.model, method):
@@ -132,114 +134,39 @@ def find_method(saved: SavedModel, proba: bool, decision: bool) -> str:
     raise click.ClickException(f"{saved.path} is a {name}, for which there is no {option}.")
 
 
-def column_names(saved: SavedModel, method: str) -> list[str]:
-    """Return the names of the columns that are written."""
+def _column_names(saved: SavedModel, method: str) -> list[str]:
     classes = [str(label) for label in getattr(saved.model, "classes_", [])]
-    if method == "decision_function" and len(classes) <= 2:
+    if method == "predict_proba":
+        return classes
+    if len(classes) <= 2:
         return ["decision"]
-    if (
-        method == "decision_function"
-        and getattr(saved.machine, "decision_function_shape", "") == "ovo"
-    ):
-        pairs = ((i, j) for i in range(len(classes)) for j in range(i + 1, len(classes)))
-        return [f"{classes[i]} against {classes[j]}" for i, j in pairs]
-    return classes
-
-
-def has_labels(source: str, layout: Any) -> bool:
-    """Tell whether a table that is cheap to open twice has the label column."""
-    from maxmargin.data import read_rows
-
-    if source == STDIN or layout.kind == "svmlight" or Path(source).suffix not in PEEKED:
-        return False
-    first = next(read_rows(source, layout, rows=1), None)
-    return first is not None and first.y is not None
-
-
-# ------------------------------------------------------------------- reading ahead
-
-
-class ReadAhead:
-    """Blocks that a thread takes from an iterator; an error in it is raised here."""
-
-    def __init__(self, blocks: Iterable[Any]) -> None:
-        self.blocks = blocks
-        self.ready: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(AHEAD)
-        self.stopped = threading.Event()
-
-    def __iter__(self) -> Iterator[Any]:
-        threading.Thread(target=self._read, name="maxmargin-read-ahead", daemon=True).start()
-        try:
-            while True:
-                block, wrong = self.ready.get()
-                if wrong is not None:
-                    raise wrong
-                if block is None:
-                    return
-                yield block
-        finally:
-            self.stopped.set()
-
-    def _read(self) -> None:
-        try:
-            for block in self.blocks:
-                self._put(block)
-                if self.stopped.is_set():
-                    return
-        except BaseException as wrong:
-            self._put(None, wrong)
-        else:
-            self._put(None)
-
-    def _put(self, block: Any, wrong: BaseException | None = None) -> None:
-        while not self.stopped.is_set():
-            with contextlib.suppress(queue.Full):
-                self.ready.put((block, wrong), timeout=0.1)
-                return
-
-
-class Counted:
-    """Blocks of answers, and the number of rows in those that have passed, which a bar shows."""
-
-    def __init__(self, blocks: Iterable[Any]) -> None:
-        self.blocks, self.rows = blocks, 0
-
-    def __iter__(self) -> Iterator[Any]:
-        from maxmargin.runtime.progress import progress
-
-        # On a terminal the predictions themselves show how far it is.
-        shown = sys.stdout.isatty()
-        with progress("Predicting", unit="row", even=False, quiet=shown) as bar:
-            for block in self.blocks:
-                self.rows += len(block)
-                bar.update(self.rows)
-                yield block
+    if getattr(saved.machine, "decision_function_shape", "") != "ovo":
+        return classes
+    pairs = ((i, j) for i in range(len(classes)) for j in range(i + 1, len(classes)))
+    return [f"{classes[i]} against {classes[j]}" for i, j in pairs]
 
 
 # ------------------------------------------------------------------- writing
 
 
-def write_answers(path: str | None, header: list[str], blocks: Iterable[Any]) -> None:
+def _write_answers(path: str | None, header: list[str], blocks: Iterable[Any]) -> None:
     """Write a line for each row, to standard output or to a file, which is complete or absent."""
     if path in (None, "-"):
         if hasattr(sys.stdout, "reconfigure") and not sys.stdout.isatty():
             sys.stdout.reconfigure(encoding="utf-8")  # as files are, on any system
-        write_lines(sys.stdout, header, blocks)
+        _write_lines(sys.stdout, header, blocks)
         return
-    from maxmargin.runtime.atomic_write import write_atomically
 
     def write(draft: Path) -> None:
         with draft.open("w", encoding="utf-8", newline="\n") as file:
-            write_lines(file, header, blocks)
+            _write_lines(file, header, blocks)
 
     assert path is not None
     write_atomically(path, write)
 
 
-def write_lines(file: TextIO, header: list[str], blocks: Iterable[Any]) -> None:
+def _write_lines(file: TextIO, header: list[str], blocks: Iterable[Any]) -> None:
     """Write blocks of labels, or of rows of numbers with a header."""
-    import csv
-
     if not header:
         for block in blocks:
             file.write("".join(f"{label}\n" for label in block.tolist()))
@@ -248,3 +175,42 @@ def write_lines(file: TextIO, header: list[str], blocks: Iterable[Any]) -> None:
     writer.writerow(header)
     for block in blocks:
         writer.writerows((block if block.ndim == 2 else block[:, None]).tolist())
+
+
+# ------------------------------------------------------------------- scores
+
+
+def _score(
+    output: Output,
+    saved: SavedModel,
+    rows: GivenRows,
+    scoring: tuple[str, ...],
+) -> Exit:
+    """Print how good the predictions of labelled rows are."""
+    X, y, _ = rows
+    seen, found = view_model(saved.model).is_training(X), measure(saved.model, X, y)
+    more = {name: float(get_scorer(name)(saved.model, X, y)) for name in scoring}
+    output.facts([
+        ("model", saved.title),
+        ("rows", f"{len(y)}{', which the model was fitted to: new ones score lower' * seen}"),
+        *((one.name, f"{one}  {one.interval}".rstrip()) for one in found.figures),
+        *((readable(name), shown(name, value)) for name, value in more.items()),
+    ])  # fmt: skip
+    classes = None
+    if saved.task == "classification":
+        predicted = saved.model.predict(X)
+        labels = np.unique(np.concatenate([y, predicted]))
+        columns = precision_recall_fscore_support(y, predicted, labels=labels, zero_division=0)
+        heads = ("label", "precision", "recall", "f1", "rows")
+        table = list(zip(labels.tolist(), *(each.tolist() for each in columns), strict=True))
+        classes = [dict(zip(heads, row, strict=True)) for row in table]
+        output.text()
+        output.table(["class", "precision", "recall", "F1", "rows"], table)
+    scores = {**found.to_json(), **{name: {"value": value} for name, value in more.items()}}
+    return output.finish(
+        model=saved.path,
+        rows=len(y),
+        training_rows=seen,
+        scores=scores,
+        classes=classes,
+    )

@@ -5,58 +5,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import click
+from maxmargin.cli.command import Exit
+from maxmargin.cli.printing import Output, print_json
+from maxmargin.studio.app import LOOPBACK, serve
+from maxmargin.studio.lessons import load_lesson
+from maxmargin.studio.tables import read
 
-from maxmargin.cli.output import Exit, Output, command, print_json
-
-EXAMPLE = """
-$ maxmargin studio --data iris.csv
-The studio opens in your browser; Ctrl-C ends it. Its address:
-  http://127.0.0.1:41523/?token=…
-"""
 OPENS = "The studio opens in your browser; Ctrl-C ends it. Its address:"
 WAITS = "The studio is ready; Ctrl-C ends it. Open this address in a browser:"
 Read = TypeVar("Read")
 LOCAL = "127.0.0.1"
 
 
-@command("studio", example=EXAMPLE, see_also=("diagnose", "separate", "try"))
-@click.argument("lesson", required=False, type=click.Path(dir_okay=False))
-@click.option(
-    "--data",
-    metavar="CSV",
-    type=click.Path(dir_okay=False),
-    help="A table to begin with: two of its columns are drawn, and the page can choose others.",
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default=True,
-    help="Port to listen on; 0 is any that is free.",
-)
-@click.option(
-    "--host",
-    metavar="ADDRESS",
-    default=LOCAL,
-    show_default=True,
-    help="Address to listen on. Any other than the default can be reached from other machines.",
-)
-@click.option("--no-browser", is_flag=True, help="Only print the address of the page.")
-def studio(
+def run(
     output: Output, lesson: str | None, data: str | None, port: int, host: str, no_browser: bool
 ) -> Exit:
-    """Open a page to draw points, drag them, and watch models answer.
-
-    The page is served by this machine to this machine, and needs no network. Its address has a
-    random token, without which nobody can use it.
-
-    LESSON is a Markdown file with fenced studio states, which the page opens as a lesson; ten
-    lessons come with it.
-    """
-    from maxmargin.studio.app import LOOPBACK, serve
-    from maxmargin.studio.lessons import load_lesson
-
+    """Run the command."""
     opened = None if lesson is None else name_file(lesson, load_lesson)
     points = None if data is None else name_file(data, read_points)
     if host not in LOOPBACK:
@@ -93,8 +57,6 @@ def name_file(path: str, read: Callable[[str], Read]) -> Read:
 
 def read_points(path: str) -> dict[str, Any]:
     """Read the points of a table."""
-    from maxmargin.studio.tables import read
-
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

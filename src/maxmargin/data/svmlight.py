@@ -522,8 +522,9 @@ class _Reader:
             if self.n_features is None:
                 return f"index {index} is too large; number the features from 1"
             return (
-                f"index {index} is beyond n_features={self.n_features}; pass a larger n_features, "
-                "or None to take as many columns as there are"
+                f"index {index} is beyond n_features={self.n_features}, the columns of the model "
+                "if there is one; leave it out, or pass a larger n_features, or None to take as "
+                "many columns as there are"
             )
         return None
 

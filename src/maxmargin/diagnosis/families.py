@@ -1,5 +1,7 @@
 """The families of rules that are compared: their settings, and their nested cross-validation.
 
+``Ladder`` draws the rows that they are compared on, and asks the questions of either ladder.
+
 To predict fold k without having seen it, settings are chosen by fits that leave out k and one more
 fold j, scored on j. The same fits, scored on k, serve the choice for fold j. So K(K − 1)/2 fits of
 each setting are a full nested cross-validation, and the K fits around a ring still score each
@@ -9,7 +11,7 @@ What is fitted follows from numbers of rows and settings, never from the clock: 
 out there is no answer (``OutOfTimeError``), rather than another one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from typing import Any, NamedTuple
@@ -19,7 +21,15 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from maxmargin._typing import Flags, Floats, Ints
-from maxmargin.diagnosis.inputs import DiagnosedTable, Sample, as_learnt, draw_rows, is_wide
+from maxmargin.diagnosis.inputs import (
+    DiagnosedTable,
+    Sample,
+    as_learnt,
+    describe_columns,
+    draw_rows,
+    is_wide,
+    measure_columns,
+)
 from maxmargin.diagnosis.learners import (
     Candidate,
     FoldLearner,
@@ -30,8 +40,10 @@ from maxmargin.diagnosis.learners import (
     learn_fold,
     score_fresh,
 )
+from maxmargin.diagnosis.result import Rung
 from maxmargin.diagnosis.significance import LearningCurve, Metric, has_levelled
-from maxmargin.runtime.clock import OutOfTimeError
+from maxmargin.runtime.clock import Clock, OutOfTimeError
+from maxmargin.runtime.progress import progress
 
 N_FOLDS = 5
 _FRESH = 2  # times as many fresh rows as are cross-validated, on which families are compared
@@ -95,27 +107,78 @@ def make_folds(y: Ints, group: Ints, rng: np.random.Generator) -> Ints:
     return np.asarray(fold_of_group[group])
 
 
-def draw_sample(
-    table: DiagnosedTable,
-    target: Any,
-    rows: Ints,
-    group: Ints,
-    rng: np.random.Generator,
-    **given: Any,
-) -> Sample:
-    """Draw folds of rows, and others to score on if there are many, none equal to one of those.
+class Ladder:
+    """What both ladders have in common: rows, those drawn to compare learners, and answers.
 
-    ``group`` has the same number for equal rows.
+    ``groups`` has the same number for equal rows; ``most`` is how many rows are cross-validated
+    when there are 30 seconds.
     """
-    X, wide = table.X, is_wide(table.X)
-    folds = make_folds(target[rows], group[rows], rng)
-    rest = {"sparse": sp.issparse(X), "wide": wide, **given}
-    sample = Sample(as_learnt(X[rows], wide), target[rows], folds, **rest)
-    others = np.flatnonzero(~np.isin(group, group[rows]))
-    if len(others) >= _FRESH * len(rows):
-        fresh = others[draw_rows(table.y[others], _MOST_FRESH, rng)]
-        sample.X_fresh, sample.y_fresh = as_learnt(X[fresh], wide), target[fresh]
-    return sample
+
+    def __init__(
+        self, table: DiagnosedTable, groups: Ints, clock: Clock, rng: np.random.Generator, most: int
+    ) -> None:
+        self.table, self.groups, self.clock, self.rng = table, groups, clock, rng
+        self.answers: list[Rung] = []
+        size = max(100, int(most * np.sqrt(clock.max_time / 30.0)))
+        self.rows = draw_rows(table.y, size, rng)
+        self.columns = measure_columns(table.X, self.rows)
+        self.messages = describe_columns(table, self.columns)
+        self.sample: Sample
+
+    def draw_sample(self, target: Any, metric: Any, seed: int = 0) -> None:
+        """Draw folds, and others to score on if there are many, none equal to a row in a fold."""
+        X, rows, wide = self.table.X, self.rows, is_wide(self.table.X)
+        self.sample = Sample(
+            X=as_learnt(X[rows], wide),
+            y=target[rows],
+            folds=make_folds(target[rows], self.groups[rows], self.rng),
+            metric=metric,
+            sparse=sp.issparse(X),
+            wide=wide,
+            uneven=self.columns.uneven,
+            seed=seed,
+            over=lambda: self.clock.over,
+        )
+        others = np.flatnonzero(~np.isin(self.groups, self.groups[rows]))
+        if len(others) >= _FRESH * len(rows):
+            fresh = others[draw_rows(self.table.y[others], _MOST_FRESH, self.rng)]
+            self.sample.X_fresh, self.sample.y_fresh = as_learnt(X[fresh], wide), target[fresh]
+
+    def ask(self, questions: Mapping[str, Callable[[], Rung]]) -> None:
+        """Ask questions by their names, in order; each adds its rung, also if the time runs out."""
+        with progress("Diagnosing", len(questions), unit="question", even=False) as bar:
+            for done, (name, question) in enumerate(questions.items()):
+                bar.update(done, note=name)
+                try:
+                    self.answers.append(question())
+                except OutOfTimeError:
+                    late = "the time ran out: raise max_time."
+                    self.answers.append(Rung(name, late, ran=False, late=True))
+
+    @property
+    def n_compared(self) -> int:
+        """How many rows families are compared by."""
+        return len(self.sample.compared.y)
+
+    @property
+    def late(self) -> list[str]:
+        """The questions that the time ran out for."""
+        return [rung.name for rung in self.answers if rung.late]
+
+    @property
+    def run_out(self) -> str:
+        """The same in a sentence."""
+        *others, last = self.late
+        missing = f"{', '.join(others)} and {last}" if others else last
+        return f"the time ran out: raise max_time. Missing: {missing}."
+
+    def describe_rows(self) -> list[str]:
+        """Return which rows models were compared on, if not on all."""
+        seen, n = len(self.rows), len(self.table.y)
+        if self.sample.y_fresh is not None:
+            fitted = f"Models were fitted to {seen} of {n} rows"
+            return [f"{fitted}, and compared on {self.n_compared} others."]
+        return [f"Models were cross-validated on {seen} of {n} rows."] if seen < n else []
 
 
 def cross_validate(

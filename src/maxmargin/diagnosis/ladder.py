@@ -12,19 +12,16 @@ import numpy as np
 
 from maxmargin._typing import Ints
 from maxmargin.diagnosis import families
-from maxmargin.diagnosis.families import FAMILIES, TREES, Scored
+from maxmargin.diagnosis.families import FAMILIES, TREES, Ladder, Scored
 from maxmargin.diagnosis.inputs import (
     Arguments,
     DiagnosedTable,
     check_numbers,
     check_table,
     choose_scoring,
-    describe_columns,
-    draw_rows,
     find_groups,
     is_regression,
     is_truth_table,
-    measure_columns,
 )
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.planes import (
@@ -36,7 +33,7 @@ from maxmargin.diagnosis.planes import (
     give_up,
 )
 from maxmargin.diagnosis.regression import diagnose_numbers
-from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung, ask_all
+from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
 from maxmargin.diagnosis.significance import (
     SIGNAL,
     Comparison,
@@ -171,9 +168,9 @@ def diagnose(
         return diagnose_numbers(rows, target, clock, generator(random_state), groups)
     table = check_table(arguments, X, y, feature_names)
     chosen = choose_scoring(scoring, table.y)
-    rungs = _Rungs(table, chosen, clock, generator(random_state), bool(thorough))
-    rungs.groups = find_groups(table.X, groups)
-    ask_all(rungs.questions, rungs.answers)
+    equal = find_groups(table.X, groups)
+    rungs = _Rungs(table, equal, clock, generator(random_state), chosen, bool(thorough))
+    rungs.ask(rungs.questions)
     verdict, reason, witness = _decide(rungs)
     candidate, because = _advise(rungs, verdict)
     ladder = candidate if not rungs.outside else _best_of(rungs, rungs.chosen)
@@ -199,30 +196,29 @@ def diagnose(
 # ------------------------------------------------------------------------- the questions
 
 
-class _Rungs:
-    """The data, the clock, and every answer so far. Each question returns its rung."""
+class _Rungs(Ladder):
+    """The questions about classes, each of which returns its rung, and all that is known."""
 
     def __init__(
         self,
         table: DiagnosedTable,
-        scoring: str,
+        groups: Ints,
         clock: Clock,
         rng: np.random.Generator,
+        scoring: str,
         thorough: bool,
     ) -> None:
-        self.table, self.scoring, self.clock, self._thorough = table, scoring, clock, thorough
-        self._rng, self._seed = rng, int(rng.integers(2**31))
-        self.answers: list[Rung] = []
+        self.scoring, self._thorough = scoring, thorough
         self.scored: dict[str, Scored] = {}
         self.gain: dict[str, Comparison] = {}
         self.signal: list[Comparison | RankTest] = []
         self.chance = 0.0
         self.curves: list[LearningCurve] = []
         self.given_up: GivingUp | None = None
-        self.groups: Ints  # the same number for rows that count as equal
+        seed = int(rng.integers(2**31))
         most = _CV_ROWS if table.n_classes <= 4 else _CV_ROWS_OF_MANY
-        size = max(100, int(most * np.sqrt(clock.max_time / 30.0)))
-        self.rows = draw_rows(table.y, size, rng)
+        super().__init__(table, groups, clock, rng, most)
+        self.draw_sample(table.y, Metric.of(scoring, table.y[self.rows]), seed)
 
     @property
     def questions(self) -> dict[str, Callable[[], Rung]]:
@@ -240,21 +236,13 @@ class _Rungs:
     # ------------------------------------------------------------ facts about all rows
 
     def _describe_columns(self) -> Rung:
-        """Measure columns and classes."""
-        self._columns = measure_columns(self.table.X, self.rows)
-        self.messages = describe_columns(self.table, self._columns)
         message = " ".join(self.messages) or "nothing unusual about scales, constants or balance."
-        evidence = {**vars(self._columns), "class_counts": np.bincount(self.table.y)}
+        evidence = {**vars(self.columns), "class_counts": np.bincount(self.table.y)}
         return Rung("columns", message, True, len(self.table.y), evidence)
 
     def _find_conflicts(self) -> Rung:
-        """Find equal rows with different labels, and draw the folds around equal rows."""
+        """Find equal rows with different labels."""
         group, n = self.groups, len(self.table.y)
-        self.sample = families.draw_sample(
-            self.table, self.table.y, self.rows, group, self._rng,
-            metric=Metric.of(self.scoring, self.table.y[self.rows]), uneven=self._columns.uneven,
-            seed=self._seed, over=lambda: self.clock.over,
-        )  # fmt: skip
         self.conflicts = found = find_conflicts(group, self.table.y, self.table.n_classes)
         copies = n - int(group.max()) - 1
         message = f"no equal rows have different labels ({copies} are copies of other rows)."
@@ -272,7 +260,7 @@ class _Rungs:
         if self.conflicts.groups and not self._thorough:
             self.planes = Planes(False, {}, 0)
             return Rung.skipped(name, "equal rows with different labels rule it out.")
-        self.planes = planes = find_planes(self.table, self.clock, self._rng, self._thorough)
+        self.planes = planes = find_planes(self.table, self.clock, self.rng, self._thorough)
         if planes.separable is None and self.clock.over:
             raise OutOfTimeError
         self.sample.separable = bool(planes.separable)
@@ -282,7 +270,7 @@ class _Rungs:
             message = f"planes separate every two classes, with margin {planes.margin:.4g}."
         # How likely planes separate random labels: of the largest pair, at best.
         largest = int(np.sort(np.bincount(self.table.y))[-2:].sum())
-        dimension = self._columns.rank
+        dimension = self.columns.rank
         if dimension is None:
             dimension = self.table.X.shape[1]
         self.chance = chance_separable(largest, dimension)
@@ -357,11 +345,6 @@ class _Rungs:
         return compare(*named, self.sample.compared, tests)
 
     @property
-    def n_compared(self) -> int:
-        """How many rows families are compared by."""
-        return len(self.sample.compared.y)
-
-    @property
     def chosen(self) -> str:
         """The rung of the ladder to use: the first, unless a later one is better beyond noise."""
         current = ""
@@ -384,11 +367,6 @@ class _Rungs:
     def curved(self) -> bool:
         """Whether the winner divides the classes by something other than planes."""
         return bool(self.winner) and not self.scored[self.winner].best.linear
-
-    @property
-    def late(self) -> list[str]:
-        """The questions that the time ran out for."""
-        return [rung.name for rung in self.answers if rung.late]
 
     @property
     def unfinished(self) -> bool:
@@ -541,7 +519,7 @@ class _Rungs:
         if self.sample.wide and classes > _WIDE_CLASSES:
             return Rung.skipped(name, f"{classes} classes of wide rows take too long, two by two.")
         worth = n * Metric.of(self.scoring, self.table.y).weight
-        self.given_up = found = give_up(self.table, self.clock, self._rng, worth)
+        self.given_up = found = give_up(self.table, self.clock, self.rng, worth)
         return Rung(name, f"{found}.", True, n, found.to_dict(), found)
 
 
@@ -591,13 +569,7 @@ def _proved(rungs: _Rungs) -> tuple[str, str, Any]:
 
 def _unfinished(rungs: _Rungs) -> str:
     known = " ".join(_capitalize(rung.answer) for rung in rungs.answers[1:] if rung.ran)
-    return _run_out(rungs) + (f" What is known: {known}" if known else "")
-
-
-def _run_out(rungs: _Rungs) -> str:
-    *others, last = rungs.late
-    missing = f"{', '.join(others)} and {last}" if others else last
-    return f"the time ran out: raise max_time. Missing: {missing}."
+    return rungs.run_out + (f" What is known: {known}" if known else "")
 
 
 def _no_signal(rungs: _Rungs) -> tuple[str, str, Any]:
@@ -686,23 +658,17 @@ def _warnings(rungs: _Rungs, verdict: str, advised: Candidate) -> list[str]:
             )
         if rungs.signal and rungs.silent:
             found.append("In cross-validation, nothing is significantly better than chance.")
-    y, seen = rungs.table.y, len(rungs.rows)
     if rungs.scored and rungs.scoring != "accuracy":
-        uneven = choose_scoring("auto", y) != "accuracy"
+        uneven = choose_scoring("auto", rungs.table.y) != "accuracy"
         why = "The classes are of unequal size, so models" if uneven else "Models"
         found.append(
             f"{why} are compared by balanced accuracy, the mean share of right answers over the "
             "classes."
         )
-    if rungs.scored and rungs.sample.y_fresh is not None:
-        found.append(
-            f"Models were fitted to {seen} of {len(y)} rows, and compared on {rungs.n_compared} "
-            "others."
-        )
-    elif rungs.scored and seen < len(y):
-        found.append(f"Models were cross-validated on {seen} of {len(y)} rows.")
+    if rungs.scored:
+        found += rungs.describe_rows()
     if rungs.late and verdict != "undecided":
-        found.append(_capitalize(_run_out(rungs)))
+        found.append(_capitalize(rungs.run_out))
     return found
 
 

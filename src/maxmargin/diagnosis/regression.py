@@ -7,23 +7,19 @@ out. An error that a method reaches bounds the noise from above; nothing bounds 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.diagnosis import families
-from maxmargin.diagnosis.families import TREES, cross_validate, two_digits
+from maxmargin.diagnosis.families import TREES, Ladder, cross_validate, two_digits
 from maxmargin.diagnosis.inputs import (
     DiagnosedTable,
     Sample,
-    describe_columns,
-    draw_rows,
     find_groups,
-    measure_columns,
 )
 from maxmargin.diagnosis.learners import Candidate, FoldMatrix, fit_each
-from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung, ask_all
+from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
 from maxmargin.diagnosis.significance import (
     LEVEL,
     SIGNAL,
@@ -58,8 +54,8 @@ def diagnose_numbers(
     groups: Any = None,
 ) -> Diagnosis:
     """Diagnose a regression; ``table`` has its rows, as if all were of one class."""
-    run = _Regression(table, y, clock, rng, find_groups(table.X, groups))
-    ask_all(run.questions, run.answers)
+    run = _Regression(table, find_groups(table.X, groups), clock, rng, y)
+    run.ask(run.questions)
     verdict, reason = run.decide()
     ladder = run.rescaled(run.scored[run.chosen].best) if run.chosen else run.simplest
     candidate, advised = ladder, "it is the simplest, and nothing could be compared."
@@ -164,27 +160,20 @@ class _Fitted:
 # ------------------------------------------------------------------- the questions
 
 
-class _Regression:
-    """The data, the clock, and every answer so far; each question returns its rung."""
+class _Regression(Ladder):
+    """The questions about numbers, each of which returns its rung, and all that is known."""
 
     def __init__(
-        self, table: DiagnosedTable, y: Floats, clock: Clock, rng: np.random.Generator, group: Ints
+        self, table: DiagnosedTable, groups: Ints, clock: Clock, rng: np.random.Generator, y: Floats
     ) -> None:
-        self.table, self.answers = table, list[Rung]()
+        super().__init__(table, groups, clock, rng, _ROWS)
         self.scored: dict[str, _Fitted] = {}
         self.gain: dict[str, ErrorComparison] = {}
         # Costs and tubes are for targets of spread 1, and multiplied by this spread in the end.
         low, middle, high = np.quantile(y, [0.25, 0.5, 0.75])
         self.spread = float(f"{float(high - low) / 1.35 or float(np.std(y)):.2g}")
         target = (y - middle) / self.spread
-        size = max(100, int(_ROWS * np.sqrt(clock.max_time / 30.0)))
-        self.rows = rows = draw_rows(table.y, size, rng)
-        self.columns = measure_columns(table.X, rows)
-        self.sample = families.draw_sample(
-            table, target, rows, group, rng,
-            metric=cast(Any, AbsoluteError("absolute error", target[rows])),
-            uneven=self.columns.uneven, over=lambda: clock.over,
-        )  # fmt: skip
+        self.draw_sample(target, AbsoluteError("absolute error", target[self.rows]))
         tubes: list[dict[str, Any]] = [{"epsilon": tube} for tube in _TUBES]
         planes = [{"C": cost, **tube} for tube in tubes for cost in _COSTS]
         kernels = [{"gamma": width, "C": cost, "epsilon": tube} for width in _WIDTHS
@@ -201,7 +190,6 @@ class _Regression:
         }
 
     def _describe_columns(self) -> Rung:
-        self.messages = describe_columns(self.table, self.columns)
         if self.columns.uneven:
             self.messages[0] += " All models but trees are fitted to scaled columns."
         message = " ".join(self.messages) or "nothing unusual about scales and constants."
@@ -322,18 +310,12 @@ class _Regression:
         evidence = {"method": best.name, "mean_absolute_error_at_most": most}
         return Rung("noise", message, True, len(best.off), evidence)
 
-    @property
-    def late(self) -> str:
-        """The questions that the time ran out for, in a sentence."""
-        missing = [rung.name for rung in self.answers if rung.late]
-        return f"the time ran out: raise max_time. Missing: {', '.join(missing)}." * bool(missing)
-
     def decide(self) -> tuple[str, str]:
         """Return the verdict and the reason."""
         signal = next(rung.witness for rung in self.answers if rung.name == "signal")
         unfinished = not {"planes", "kernels"} <= self.scored.keys()
         if signal is None or (unfinished and not self.trees_win):
-            return "undecided", self.late
+            return "undecided", self.run_out
         if not signal.significant:
             nearest = f"The one that comes nearest: {signal}."
             if max(one.r2[2] for one in self.methods) > _SOME:
@@ -375,16 +357,9 @@ class _Regression:
 
     def warn(self, verdict: str) -> list[str]:
         """Return what could mislead."""
-        found, n, seen = list(self.messages), len(self.table.y), len(self.rows)
-        compared = len(self.sample.compared.y)
-        if self.sample.y_fresh is not None:
-            found.append(
-                f"Models were fitted to {seen} of {n} rows, compared on {compared} others."
-            )
-        elif seen < n:
-            found.append(f"Models were cross-validated on {seen} of {n} rows.")
+        found = [*self.messages, *self.describe_rows()]
         if self.late and verdict != "undecided":
-            found.append(f"T{self.late[1:]}")
+            found.append(f"T{self.run_out[1:]}")
         if self.trees_win and self.chosen:
             own = self.scored[self.chosen]
             found.append(f"The best of maxmargin's own: {own}. recommend('ladder') returns it.")

@@ -1,7 +1,6 @@
 """What a diagnosis says: a verdict, its rungs with evidence and witness, and what to use."""
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -9,9 +8,7 @@ import numpy as np
 
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.inspection.code import describe
-from maxmargin.runtime.clock import OutOfTimeError
 from maxmargin.runtime.html import bullets, table, tag
-from maxmargin.runtime.progress import progress
 
 _MOST = 1000  # entries of an array that are written out
 
@@ -53,18 +50,6 @@ class Rung:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.answer}"
-
-
-def ask_all(questions: Mapping[str, Callable[[], Rung]], answers: list[Rung]) -> None:
-    """Ask questions by their names, in order; each adds its rung, also if the time runs out."""
-    with progress("Diagnosing", len(questions), unit="question", even=False) as bar:
-        for done, (name, ask) in enumerate(questions.items()):
-            bar.update(done, note=name)
-            try:
-                answers.append(ask())
-            except OutOfTimeError:
-                late = "the time ran out: raise max_time."
-                answers.append(Rung(name, late, ran=False, late=True))
 
 
 @dataclass(frozen=True)

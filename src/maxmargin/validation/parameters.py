@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import is_classifier
 
-from maxmargin.errors import did_you_mean
+from maxmargin.errors import about, did_you_mean
 
 _LARGEST_INTEGER = 2**63 - 1  # that compiled loops and arrays can count to
 # Costs, weights and step lengths beyond these have products that overflow or vanish in float64.
@@ -107,11 +107,12 @@ def check_number(
     limits = ((">", above), (">=", at_least), ("<", below), ("<=", at_most))
     bounds = " and ".join(f"{sign} {limit}" for sign, limit in limits if limit is not None)
     large = integer and wrong is ValueError and value > _LARGEST_INTEGER
-    raise wrong(
+    message = (
         f"{name}={shown(value)} is not valid for {type(owner).__name__}: it must be "
         f"{'an integer' if integer else 'a number'} {bounds}{' or None' if optional else ''}."
         f"{' The largest allowed is 2**63 - 1.' if large else ''}"
     )
+    raise about(name, wrong(message))
 
 
 def as_float(value: Any) -> float:
@@ -136,10 +137,11 @@ def check_scale(owner: object, name: str) -> None:
     check_number(owner, name, above=0)
     value = getattr(owner, name)
     if not SMALLEST_FACTOR <= as_float(value) <= LARGEST_FACTOR:
-        raise ValueError(
+        message = (
             f"{name}={shown(value)} is not valid for {type(owner).__name__}: products with it "
             f"leave float64. It must be between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}."
         )
+        raise about(name, ValueError(message))
 
 
 def check_cost(owner: Any) -> None:
@@ -149,10 +151,11 @@ def check_cost(owner: Any) -> None:
         instead = "A large one comes as near as rounding allows."
         if is_classifier(owner):
             instead = "Without any slack, use HardMarginSVC."
-        raise ValueError(
+        message = (
             f"C={shown(C)} is not valid for {type(owner).__name__}: it must be a finite number "
             f"> 0. {instead}"
         )
+        raise about("C", ValueError(message))
     check_scale(owner, "C")
 
 
@@ -165,20 +168,22 @@ def check_choice(owner: object, name: str, choices: Sequence[Any]) -> None:
             return
     listed = ", ".join(repr(choice) for choice in choices)
     meant = did_you_mean(value, [each for each in choices if isinstance(each, str)])
-    raise ValueError(
+    message = (
         f"{name}={shown(value)} is not valid for {type(owner).__name__}: choose one of "
         f"{listed}.{meant}"
     )
+    raise about(name, ValueError(message))
 
 
 def check_flag(owner: object, name: str) -> None:
     """Raise TypeError unless attribute ``name`` is True or False."""
     value = getattr(owner, name)
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(
+        message = (
             f"{name}={shown(value)} is not valid for {type(owner).__name__}: it must be True or "
             "False."
         )
+        raise about(name, TypeError(message))
 
 
 def check_threads(owner: Any) -> None:
@@ -193,7 +198,8 @@ def check_memory(owner: Any) -> None:
         try:
             check_number(owner, "memory", at_least=1, integer=True)
         except (TypeError, ValueError) as wrong:
-            raise type(wrong)(f"{wrong} It is a number of bytes, or 'auto'.") from None
+            message = f"{wrong} It is a number of bytes, or 'auto'."
+            raise about("memory", type(wrong)(message)) from None
 
 
 def check_progress(owner: Any) -> None:

@@ -18,9 +18,10 @@ from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.problems.blocked import BlockedProblem, Checkpoint, LossRule
 from maxmargin.problems.problem import Intercept, Point, Status
 from maxmargin.rows.blocks import Block, join
+from maxmargin.rows.reading import note_reader
 from maxmargin.rows.row_source import RowSource
 from maxmargin.rows.survey import Survey, survey
-from maxmargin.runtime.progress import note_reader, progress
+from maxmargin.runtime.progress import progress
 from maxmargin.solve import Result, describe_scales
 from maxmargin.validation.data import LARGEST_PRODUCT, name_overflow, stacked
 

@@ -27,7 +27,7 @@ from maxmargin.model_selection.search.metrics import Metric
 from maxmargin.model_selection.search.plan import Family, Split, View, steps_of, views
 from maxmargin.model_selection.search.shared_gram import Job, SharedGram, SolvedJob, find_shortage
 from maxmargin.runtime import clock
-from maxmargin.validation.sklearn_private import take_rows
+from maxmargin.validation.sklearn_private import count_rows, take_rows
 
 SparseDuals = list[tuple[Ints, Floats]]  # by plane: which are not 0, and their values
 
@@ -80,6 +80,7 @@ class KnownScores:
         """Return the scores of rows: of the split's test rows, or of those it learns from."""
         n_test = len(self._fold.split.test)
         known = self._scores[:n_test] if X is self._fold.X_test else self._scores[n_test:]
+        assert len(known) == count_rows(X), "a scorer asks for other rows than it was given"
         if not self._pairs or len(self.classes_) == 2:
             return known[:, 0]
         return combined_scores(known, self._pairs, len(self.classes_))

@@ -53,9 +53,9 @@ class BundleResult(NamedTuple):
 class ClusterRun(SearchRun):
     """The candidates of a search in all its splits, each kernel setting on some worker."""
 
-    def __init__(self, client: Any, *given: Any) -> None:
-        super().__init__(*given)
-        values = [getattr(self.fits, each.name) for each in fields(self.fits)]
+    def __init__(self, client: Any, fits: SearchFits, candidates: Any, **given: Any) -> None:
+        super().__init__(fits, candidates, **given)
+        values = [getattr(fits, each.name) for each in fields(fits)]
         self._client, self._data = client, share(client, SearchFits, *values)  # a future
         self._bundles: list[tuple[Any, Bundle]] = []  # with the future of their view
         self.tasks = 0

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -230,8 +231,9 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         fits = self._shared_fits(setup, models, memory)
         with progress("Searching", unit="fit", quiet=self.verbose > 1) as bar:
             bar.update(total=len(models) * len(setup.drawn) + bool(self.refit))
-            given = fits, candidates, self._deciding_score(), bar, self.verbose
-            run = SearchRun(*given) if client is None else ClusterRun(client, *given)
+            given = {"deciding": self._deciding_score(), "bar": bar, "verbose": self.verbose}
+            kind = SearchRun if client is None else partial(ClusterRun, client)
+            run = kind(fits, candidates, **given)
             try:
                 with quietly():  # here, as threads have their filters in common
                     run.run()
