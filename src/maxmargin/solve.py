@@ -34,7 +34,6 @@ from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.dual_cd import BlockDualCD, DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
-from maxmargin.solvers.linear_program import LinearProgram
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.proximal_newton import ProximalNewton
 from maxmargin.solvers.rare_class import RareClass
@@ -93,7 +92,6 @@ SOLVERS: dict[type[Any], str] = {
     BlockDualCD: "dual_cd",
     Subgradient: "subgradient",
     ProximalNewton: "working_sets",
-    LinearProgram: "linear_program",
     SequentialDual: "sequential_dual",
     Decomposition: "block_smo",
     FactorNewton: "factor_newton",
@@ -147,9 +145,7 @@ def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
     """Newton's method wins unless both rows and columns are many."""
     polish = polishing(features.size)
     if problem.l1_ratio > 0:
-        sparse = ProximalNewton(settings.threads)
-        second = LinearProgram() if LinearProgram.takes(problem) else sparse
-        return Plan([sparse, second, sparse], _MARGIN, polish)
+        return Plan([ProximalNewton(settings.threads)] * _ATTEMPTS, _MARGIN, polish)
     if settings.solver == "subgradient":  # whoever asks for it wants to see what it does
         return Plan([Subgradient(settings.seed)], _MARGIN, 0, patience=np.inf)
     newton = Newton(settings.threads)

@@ -9,32 +9,28 @@ import scipy.sparse as sp
 from maxmargin.estimators.partitioned.cells import (
     Neighbours,
     TreeCells,
-    VoronoiCells,
     gather_rows,
     spread_direction,
 )
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(3000, 4)) * [3.0, 1.0, 0.5, 0.2] + [10.0, 0.0, -5.0, 0.0]
-KINDS: list[Any] = [TreeCells, VoronoiCells]
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rows", [X, X.astype(np.float32), sp.csr_array(np.round(X))], ids=type)
-def test_cells_have_about_as_many_rows_as_asked_for(kind: Any, rows: Any) -> None:
-    found = kind.find(rows, 250)
+def test_cells_have_about_as_many_rows_as_asked_for(rows: Any) -> None:
+    found = TreeCells.find(rows, 250)
     own = found.neighbours(rows, 0).cells[:, 0]
     counts = np.bincount(own, minlength=found.n_cells)
     assert len(counts) == found.n_cells > 8
     assert counts.min() > 0
-    assert counts.max() <= (250 if kind is TreeCells and not sp.issparse(rows) else 600)
+    assert counts.max() <= (600 if sp.issparse(rows) else 250)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_neither_order_nor_blocks_nor_threads_nor_storage_change_cells(kind: Any) -> None:
+def test_neither_order_nor_blocks_nor_threads_nor_storage_change_cells() -> None:
     rows = np.round(X, 2)
     order = RNG.permutation(len(rows))
-    one, other = kind.find(rows, 200), kind.find(rows[order], 200)
+    one, other = TreeCells.find(rows, 200), TreeCells.find(rows[order], 200)
     assert all(
         np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values(), strict=True)
     )
@@ -45,23 +41,6 @@ def test_neither_order_nor_blocks_nor_threads_nor_storage_change_cells(kind: Any
         np.concatenate([one.neighbours(rows[i : i + 7], 3).cells for i in range(0, 70, 7)])[:, 0],
         own[:70],
     )
-
-
-def test_the_own_centre_is_the_nearest_one_and_gaps_are_distances_to_borders() -> None:
-    found = VoronoiCells.find(X, 300, seed=5)
-    near = found.neighbours(X, 3)
-    distances = np.linalg.norm(X[:, np.newaxis] - found.centres, axis=2)
-    assert np.array_equal(near.cells, np.argsort(distances, axis=1)[:, :4])
-
-    def to_plane(own: Any, other: Any) -> Any:
-        apart = np.linalg.norm(own - other, axis=1)
-        squares = ((X - other) ** 2).sum(axis=1) - ((X - own) ** 2).sum(axis=1)
-        return squares / (2 * apart)
-
-    for k in (1, 2, 3):
-        other = found.centres[near.cells[:, k]]
-        planes = [to_plane(found.centres[near.cells[:, j]], other) for j in range(k)]
-        assert np.allclose(near.gaps[:, k], np.max(planes, axis=0), atol=1e-9)
 
 
 def test_a_cell_of_a_tree_is_as_far_as_the_furthest_plane_to_be_crossed() -> None:
@@ -84,12 +63,10 @@ def test_a_cell_of_a_tree_is_as_far_as_the_furthest_plane_to_be_crossed() -> Non
 
 def test_equal_rows_stay_together() -> None:
     few = np.repeat(np.arange(6.0).reshape(3, 2), 100, axis=0)
-    for kind in KINDS:
-        found = kind.find(few, 20)
-        assert found.n_cells == 3
-        assert len({tuple(x) for x in np.column_stack([few, found.neighbours(few, 0).cells])}) == 3
+    found = TreeCells.find(few, 20)
+    assert found.n_cells == 3
+    assert len({tuple(x) for x in np.column_stack([few, found.neighbours(few, 0).cells])}) == 3
     assert TreeCells.find(np.ones((50, 2)), 10).n_cells == 1
-    assert VoronoiCells.find(np.ones((50, 2)), 10).n_cells == 1
 
 
 def test_the_direction_is_that_of_the_largest_spread() -> None:

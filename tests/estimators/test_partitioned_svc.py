@@ -33,11 +33,10 @@ NEW = RNG.normal(size=(500, 3))
 @pytest.mark.parametrize(
     "rows", [X, X.astype(np.float32), sp.csr_array(X)], ids=["64", "32", "csr"]
 )
-@pytest.mark.parametrize("cells", ["tree", "voronoi"])
-def test_one_cell_is_svc(cells: str, rows: Any, y: Any) -> None:
+def test_one_cell_is_svc(rows: Any, y: Any) -> None:
     weight = RNG.integers(0, 3, len(y)) + 0.5
     given: dict[str, Any] = {"C": 3.0, "class_weight": "balanced"}
-    model = mm.PartitionedSVC(cells=cells, **given).fit(rows, y, weight)
+    model = mm.PartitionedSVC(**given).fit(rows, y, weight)
     whole = mm.SVC(**given).fit(rows, y, weight)
     assert model.n_cells_ == 1
     assert np.array_equal(model.decision_function(NEW), whole.decision_function(NEW))
@@ -45,9 +44,8 @@ def test_one_cell_is_svc(cells: str, rows: Any, y: Any) -> None:
     assert model.certificate_ == whole.certificate_
 
 
-@pytest.mark.parametrize("cells", ["tree", "voronoi"])
-def test_each_cell_is_solved_and_the_sum_says_what_it_is_about(cells: str) -> None:
-    model = mm.PartitionedSVC(cells=cells, size=150).fit(X, Y)
+def test_each_cell_is_solved_and_the_sum_says_what_it_is_about() -> None:
+    model = mm.PartitionedSVC(size=150).fit(X, Y)
     assert model.n_cells_ > 4
     assert model.status_ is Status.OPTIMAL
     assert len(model.certificates_) == len(model.machines_) == model.n_cells_
@@ -72,12 +70,11 @@ def test_without_overlap_a_cell_is_svc_on_its_rows() -> None:
         assert np.allclose(model.decision_function(rows), alone.decision_function(rows), atol=1e-8)
 
 
-@pytest.mark.parametrize("cells", ["tree", "voronoi"])
-def test_scores_hardly_jump_at_soft_borders(cells: str) -> None:
+def test_scores_hardly_jump_at_soft_borders() -> None:
     line = np.linspace(-1.5, 1.5, 4001)[:, np.newaxis] * [1.0, 0.3, 0.2]
 
     def jump(overlap: float) -> float:
-        model = mm.PartitionedSVC(cells=cells, size=150, overlap=overlap, gamma=0.3).fit(X, Y)
+        model = mm.PartitionedSVC(size=150, overlap=overlap, gamma=0.3).fit(X, Y)
         assert len(np.unique(model.cell_of(line))) > 2
         return float(np.abs(np.diff(model.decision_function(line))).max())
 
@@ -86,22 +83,20 @@ def test_scores_hardly_jump_at_soft_borders(cells: str) -> None:
 
 def test_neither_threads_nor_the_order_of_rows_change_what_is_predicted() -> None:
     order = RNG.permutation(len(X))
-    for cells in ("tree", "voronoi"):
-        settings: dict[str, Any] = {
-            "cells": cells,
-            "size": 200,
-            "C": [1.0, 10.0],
-            "tol": 1e-8,
-            "random_state": 3,
-        }
-        one = mm.PartitionedSVC(n_jobs=1, **settings).fit(X, Y)
-        two = mm.PartitionedSVC(n_jobs=2, **settings).fit(X, Y)
-        assert np.array_equal(one.decision_function(NEW), two.decision_function(NEW))
-        first, other = (
-            mm.PartitionedSVC(**{**settings, "C": 10.0}).fit(X[rows], Y[rows])
-            for rows in (np.arange(len(X)), order)
-        )
-        assert np.allclose(first.decision_function(NEW), other.decision_function(NEW), atol=1e-4)
+    settings: dict[str, Any] = {
+        "size": 200,
+        "C": [1.0, 10.0],
+        "tol": 1e-8,
+        "random_state": 3,
+    }
+    one = mm.PartitionedSVC(n_jobs=1, **settings).fit(X, Y)
+    two = mm.PartitionedSVC(n_jobs=2, **settings).fit(X, Y)
+    assert np.array_equal(one.decision_function(NEW), two.decision_function(NEW))
+    first, other = (
+        mm.PartitionedSVC(**{**settings, "C": 10.0}).fit(X[rows], Y[rows])
+        for rows in (np.arange(len(X)), order)
+    )
+    assert np.allclose(first.decision_function(NEW), other.decision_function(NEW), atol=1e-4)
 
 
 def test_a_row_is_scored_alone() -> None:
@@ -313,7 +308,7 @@ def test_sources_are_read_into_memory() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"cells": "trees"}, "did you mean 'tree'|cells='trees'"),
+        ({"cells": "voronoi"}, "no parameter 'cells'. Cells are those of a tree"),
         ({"size": 1}, "size=1"),
         ({"overlap": -0.1}, "overlap=-0.1"),
         ({"C": []}, r"C=\[\]"),
@@ -346,9 +341,8 @@ def test_names_of_columns_and_float32_are_kept() -> None:
     assert all(m.support_vectors_.dtype == np.float32 for m in model.machines_ if m is not None)
 
 
-@pytest.mark.parametrize("cells", ["tree", "voronoi"])
-def test_files_hold_all_of_it(cells: str, tmp_path: Path) -> None:
-    model = mm.PartitionedSVC(cells=cells, size=100, class_weight="balanced").fit(X, THREE)
+def test_files_hold_all_of_it(tmp_path: Path) -> None:
+    model = mm.PartitionedSVC(size=100, class_weight="balanced").fit(X, THREE)
     mm.save(model, tmp_path / "model.mmg")
     loaded = mm.load(tmp_path / "model.mmg")
     assert np.array_equal(loaded.decision_function(NEW), model.decision_function(NEW))

@@ -50,8 +50,6 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "hard-margin": (mm.HardMarginSVC(), APART, TWO),
     "bayes-point": (mm.BayesPointClassifier(n_samples=40, n_chains=2), APART, TWO),
     "partitioned-tree": (mm.PartitionedSVC(size=8, C=[1.0, 10.0]), X, THREE),
-    "partitioned-voronoi": (
-        mm.PartitionedSVC(cells="voronoi", size=8, overlap=0.0), X.astype(np.float32), TWO),
     "perceptron": (mm.Perceptron(max_epochs=5, stop="epochs"), X, THREE),
     "averaged-perceptron": (mm.AveragedPerceptron(max_epochs=5), X, TWO),
     "voted-perceptron": (mm.VotedPerceptron(max_epochs=2), X, TWO),

@@ -174,7 +174,8 @@ OURS: dict[str, str] = {
     # ------------------------------------------------------------ machines on cells
     "PartitionedSVC": f"""{FIRST}{_CLASSES}{_REPORT}
         class_weight_: float64[classes] >=0
-        cells_: TreeCells | VoronoiCells
+        cells?: word tree
+        cells_: TreeCells
         n_cells_: int >0 =cells
         cell_sizes_: int64[cells] >=0
         machines_: list of any
@@ -186,9 +187,6 @@ OURS: dict[str, str] = {
         directions: float64[.splits,n_features]
         thresholds: float64[.splits]
         children: int64[.splits,2]
-        """,
-    "VoronoiCells": """
-        centres: float64[cells,n_features]
         """,
     # ------------------------------------------------------------ linear machines
     "LinearSVC": f"""{_LINEAR_MACHINE}{_CLASSES}

@@ -32,7 +32,6 @@ _OURS = {
         "svm.one_class.OneClassSVM",
         "svm.quantile_svr.QuantileSVR",
         "partitioned.cells.TreeCells",
-        "partitioned.cells.VoronoiCells",
         "partitioned.partitioned_svc.PartitionedSVC",
         "perceptron.kernel.KernelPerceptron",
         "perceptron.perceptron.AveragedPerceptron",

@@ -4,13 +4,9 @@ A tree of planes: split s sends x to its first child if directionₛ·x ≤ thre
 second. A child c ≥ 0 is another split, c < 0 is the cell −1 − c. Directions have length 1, so a
 cell is as far from x as the furthest of the planes that x would have to cross.
 
-Centres: x belongs to the centre with the smallest offset − 2 x·centre, which is ‖x − centre‖² but
-for a term that all have in common. The cell of c is as far away as the furthest of the planes
-half-way between c and a centre o that is nearer: (‖x − c‖² − ‖x − o‖²) / (2‖c − o‖).
-
 These gaps change continuously with x, across borders too. A row is looked at by itself, so equal
-rows have equal bits wherever they are. Of its neighbours those with the smallest gaps, or with the
-nearest centres, are kept; −1: there are no more.
+rows have equal bits wherever they are. Of its neighbours those with the smallest gaps are kept; −1:
+there are no more.
 """
 
 from typing import Any
@@ -18,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.loops.compiled import compiled
-from maxmargin.loops.rows import row_dot, row_dots
-
-_TINY = 1e-300
+from maxmargin.loops.rows import row_dot
 
 
 @compiled
@@ -88,44 +82,3 @@ def tree_neighbours(X: Any, tree: Any, root: int, first: int, cells: Any, gaps: 
                 cells[k, 0], gaps[k, 0] = -1 - node, 0.0
             else:
                 _insert(cells[k], gaps[k], -1 - node, gap)
-
-
-@compiled
-def nearest_centres(
-    X: Any, centres: Any, columns: Any, offsets: Any, first: int, cells: Any, gaps: Any
-) -> None:
-    """Find the own centre of each row, and the neighbours that are nearest.
-
-    ``columns`` are the centres once more, one in each column.
-    """
-    count = len(centres)
-    distances = np.empty(count)
-    for k in range(cells.shape[0]):
-        cells[k, :] = -1
-        gaps[k, :] = np.inf
-        distances[:] = 0.0
-        row_dots(X, first + k, columns, distances)
-        own = 0
-        for c in range(count):
-            distances[c] = offsets[c] - 2.0 * distances[c]
-            if distances[c] < distances[own]:
-                own = c
-        cells[k, 0], gaps[k, 0] = own, 0.0
-        for c in range(count):
-            if c != own:
-                _insert(cells[k], gaps[k], c, distances[c] - distances[own])
-        _measure_borders(centres, distances, cells[k], gaps[k])
-
-
-@compiled
-def _measure_borders(centres: Any, distances: Any, cells: Any, gaps: Any) -> None:
-    for at in range(1, cells.shape[0]):
-        cell = cells[at]
-        if cell >= 0:
-            gaps[at] = 0.0
-            for nearer in range(at):
-                other, apart = cells[nearer], 0.0
-                for j in range(centres.shape[1]):
-                    apart += (centres[cell, j] - centres[other, j]) ** 2
-                gap = (distances[cell] - distances[other]) / (2.0 * max(np.sqrt(apart), _TINY))
-                gaps[at] = max(gaps[at], gap)

@@ -217,8 +217,10 @@ class ChainExamples(Examples):
         self.truth = np.zeros(X.shape[0], np.int64) if truth is None else truth
         self.cost = cost
         self.lengths = np.diff(offsets)
-        numbers = (X.nnz if sp.issparse(X) else X.size) + len(cost) * X.shape[0]
-        self._work = len(cost) * numbers / len(self.lengths) + 1  # to decode an example, about
+        entries = np.diff(X.indptr[offsets]) if sp.issparse(X) else X.shape[1] * self.lengths
+        # Of the differences of each example, and multiplications to decode one, about.
+        self._most_entries = 2 * (entries.astype(np.int64) + self.lengths + 1)
+        self._work = len(cost) * (entries + len(cost) * self.lengths).mean() + 1
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -267,20 +269,21 @@ class ChainExamples(Examples):
 
     def best(self, rows: Ints, w: Floats, augmented: bool) -> Ints:
         """Return the numbers of the best states of some sequences, one after the other."""
-        paths = np.empty(int(self.lengths[rows].sum()), np.int64)
+        lengths = self.lengths[rows]
+        paths = np.empty(int(lengths.sum()), np.int64)
         loops.structured.decode_chains(
             self.rows, self.offsets, rows, *self.model.parts(w), self.truth, self.cost, augmented,
-            int(self.lengths[rows].max()), paths,
+            int(lengths.max()), paths,
         )  # fmt: skip
         return paths
 
     def joined(self, found: list[Ints]) -> Any:
         """Return the best outputs of all examples as users have them."""
-        return self.outputs(np.concatenate(found), self.offsets[1:-1])
+        return self.outputs(np.concatenate(found), np.arange(len(self)))
 
-    def outputs(self, found: Ints, ends: Ints) -> Any:
-        """Return numbers of states as users have them, for examples that end there."""
-        return np.split(self.model.classes_[found], ends)
+    def outputs(self, found: Ints, rows: Ints) -> Any:
+        """Return the states of some sequences as users have them."""
+        return np.split(self.model.classes_[found], np.cumsum(self.lengths[rows])[:-1])
 
     def errors(self, rows: Ints, w: Floats) -> Floats:
         """Return by how much rounding may change the score of any path."""
@@ -302,24 +305,15 @@ class ChainExamples(Examples):
 
     def _cut(self, rows: Ints, found: Ints) -> Cuts:
         """Return best states with their losses and differences."""
-        lengths = self.lengths[rows]
-        most = 2 * (self._entries(rows) + int((lengths + 1).sum()))
+        most = int(self._most_entries[rows].sum())
         indptr, indices = np.zeros(len(rows) + 1, np.int64), np.empty(most, np.int32)
         loss, values = np.empty(len(rows)), np.empty(most)
         loops.structured.chain_differences(
             self.rows, self.offsets, rows, self.truth, found, self.cost, *self._zeros, loss,
             indptr, indices, values,
         )  # fmt: skip
-        outputs = list(self.outputs(found, np.cumsum(lengths)[:-1]))
-        end = int(indptr[-1])
+        end, outputs = int(indptr[-1]), list(self.outputs(found, rows))
         return Cuts(outputs, loss, indptr, indices[:end].copy(), values[:end].copy())
-
-    def _entries(self, rows: Ints) -> int:
-        """Return how many numbers the rows of some sequences have."""
-        begin, end = self.offsets[rows], self.offsets[rows + 1]
-        if sp.issparse(self.X):
-            return int((self.X.indptr[end] - self.X.indptr[begin]).sum())
-        return int((end - begin).sum()) * int(self.X.shape[1])
 
     def _coded(self, rows: Ints, outputs: Sequence[Any]) -> Ints:
         """Return outputs of users as the numbers of their states."""

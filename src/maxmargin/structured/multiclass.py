@@ -145,7 +145,7 @@ class Multiclass(ReadyModel):
 class ClassExamples(ChainExamples):
     """Rows with a class each: sequences of one position."""
 
-    def outputs(self, found: Ints, ends: Ints) -> Any:
+    def outputs(self, found: Ints, rows: Ints) -> Any:
         """Return numbers of classes as labels."""
         return self.model.classes_[found]
 

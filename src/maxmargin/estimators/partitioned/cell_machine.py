@@ -11,9 +11,8 @@ from sklearn.base import clone
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.kernel_input import named_kernel
-from maxmargin.estimators.partitioned.cells import shuffle_marks
 from maxmargin.estimators.reductions import combined_scores
-from maxmargin.estimators.row_marks import mark_labelled
+from maxmargin.estimators.row_marks import Marks, mark_labelled
 from maxmargin.estimators.svm.svc import SVC
 from maxmargin.kernels import Linear
 from maxmargin.kernels.names import NAMED_DEFAULTS
@@ -103,7 +102,7 @@ def split_folds(X: Any, labels: Ints, folds: int, seed: int) -> Ints:
 
     Which fold a row is in depends on what it holds, not on where it stands.
     """
-    order = np.lexsort((shuffle_marks(mark_labelled(X, labels), seed), labels))
+    order = np.lexsort((_shuffle_marks(mark_labelled(X, labels), seed), labels))
     counts = np.bincount(labels)
     rank = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
     found = np.empty(len(labels), dtype=np.int64)
@@ -161,3 +160,10 @@ def _judge_fits(machine: SVC, task: CellTask, costs: Floats, folds: Ints) -> Flo
 
 def _taken(weight: Floats | None, rows: Ints) -> Floats | None:
     return None if weight is None else weight[rows]
+
+
+def _shuffle_marks(marks: Marks, seed: int) -> Marks:
+    """Return marks in another order for each seed."""
+    key = np.random.default_rng(seed).integers(2**63, dtype=np.uint64)
+    mixed = (marks ^ key) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(mixed ^ (mixed >> np.uint64(29)))

@@ -1,19 +1,16 @@
 """Cells: a partition of the input space, found on rows, into cells of about as many rows each.
 
-    TreeCells      planes that halve the rows across their direction of largest spread, again and
-                   again: O(n d log(n/size)), cells of nearly equal size
-    VoronoiCells   the rows that are nearest to one of some centres, drawn among the rows: more
-                   work, O(n d n/size), and rounder cells
-
-Which rows a random choice falls on is decided by what they hold, not by where they stand: the order
-of the rows does not matter, but for rows that are exactly half-way.
+Planes halve the rows across their direction of largest spread, again and again, which takes
+O(n d log(n/size)) and makes cells of nearly equal size. Which rows a direction is found on is
+decided by what they hold, not by where they stand: the order of the rows does not matter, but for
+rows that are exactly half-way.
 """
 
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,9 +22,6 @@ from maxmargin.runtime.threads import share_work, usual_threads
 
 _SAMPLE = 4096  # rows that a direction is found on
 _STEPS = 12  # of the power method: the direction need not be exact
-_PER_CENTRE = 50  # rows for each centre, on which centres are found
-_ROUNDS = 8  # in which centres are moved, added and dropped
-_TOO_MANY, _TOO_FEW = 1.5, 0.25  # times the size asked for: then centres are added, or dropped
 _LEAST_PART = 0.1  # of the size: no split may leave less, unless the cell is far too large
 _MOST_PARTS = 4.0  # times the size: far too large
 _WORK = 1 << 26  # multiplications of one call of a compiled loop
@@ -38,19 +32,6 @@ class Neighbours(NamedTuple):
 
     cells: Ints
     gaps: Floats
-
-
-class Partition(Protocol):
-    """A partition of the space of rows."""
-
-    @property
-    def n_cells(self) -> int:
-        """How many cells there are."""
-        ...
-
-    def neighbours(self, X: Any, count: int, threads: int | None = None) -> Neighbours:
-        """Return the own cell of each row, and up to ``count`` others that are near."""
-        ...
 
 
 def _in_blocks(
@@ -109,9 +90,8 @@ class TreeCells:
         return len(self.thresholds) + 1
 
     @classmethod
-    def find(cls, X: Any, size: int, seed: int = 0, threads: int | None = None) -> "TreeCells":
+    def find(cls, X: Any, size: int) -> "TreeCells":
         """Split the rows until no cell has more than ``size``, if rows differ enough."""
-        del seed, threads
         growing = _GrowingCell(
             X, size, mark_rows(X) if X.shape[0] > size else np.zeros(0, np.uint64)
         )
@@ -217,103 +197,11 @@ def spread_direction(X: Any) -> Floats:
     return np.asarray(direction / length)
 
 
-# ------------------------------------------------------------------- centres
-
-
-@dataclass(frozen=True)
-class VoronoiCells:
-    """Cells of the rows that are nearest to one of some centres.
-
-    Attributes
-    ----------
-    centres : ndarray of shape (n_cells, n_features)
-        The centres.
-    """
-
-    centres: Floats
-
-    @property
-    def n_cells(self) -> int:
-        """How many cells there are."""
-        return len(self.centres)
-
-    @classmethod
-    def find(cls, X: Any, size: int, seed: int = 0, threads: int | None = None) -> "VoronoiCells":
-        """Draw centres, move them to the means of their cells, add and drop some."""
-        n, parts = X.shape[0], math.ceil(X.shape[0] / size)
-        if parts < 2:
-            return cls(np.zeros((1, X.shape[1])))
-        order = np.argsort(shuffle_marks(mark_rows(X), seed), kind="stable")
-        sample = X[_spaced(order, max(_SAMPLE, _PER_CENTRE * parts))]
-        target = size * sample.shape[0] / n
-        cells = cls(_distinct(_dense(sample[_spaced(np.arange(sample.shape[0]), parts)])))
-        for last in (*[False] * (_ROUNDS - 1), True):
-            changed = cells._improved(sample, target, threads, last)
-            if changed is None:
-                break
-            cells = changed
-        used = np.unique(cells.neighbours(X, 0, threads).cells)
-        return cls(cells.centres[used])
-
-    def _improved(
-        self, sample: Any, target: float, threads: int | None, last: bool
-    ) -> "VoronoiCells | None":
-        """Return other centres, so that cells are of a more even size; None: they are already.
-
-        ``last``: cells that are too small are dropped, and no others are made.
-        """
-        own = self.neighbours(sample, 0, threads).cells[:, 0]
-        counts = np.bincount(own, minlength=self.n_cells)
-        small, large = counts < _TOO_FEW * target, counts > _TOO_MANY * target
-        if not small.any() and not large.any():
-            return None
-        by_cell = np.split(np.argsort(own, kind="stable"), np.cumsum(counts)[:-1])
-        centres = []
-        for rows, drop, split in zip(by_cell, small, large & (not last), strict=True):
-            if split:
-                centres.append(_dense(sample[_spaced(rows, math.ceil(len(rows) / target))]))
-            elif not drop:
-                mean = np.asarray(sample[rows].mean(axis=0), dtype=np.float64)
-                centres.append(mean.reshape(1, -1))
-        centres = centres or [self.centres[[int(np.argmax(counts))]]]
-        return VoronoiCells(_distinct(np.concatenate(centres)))
-
-    def neighbours(self, X: Any, count: int, threads: int | None = None) -> Neighbours:
-        """Return the own cell of each row, and up to ``count`` others that are near."""
-        # Measured from the middle of the centres, so that little is lost far from 0.
-        middle = self.centres.mean(axis=0)
-        moved = np.ascontiguousarray(self.centres - middle)
-        offsets = (moved**2).sum(axis=1) + 2 * moved @ middle
-        columns, rows = np.ascontiguousarray(moved.T), loops.rows.rows(X)
-        return _in_blocks(
-            X, count, _width(X) * self.n_cells, threads,
-            lambda first, cells, gaps: loops.partition.nearest_centres(
-                rows, moved, columns, offsets, first, cells, gaps
-            ),
-        )  # fmt: skip
-
-
 def _spaced(rows: Ints, count: int) -> Ints:
     """Return some of the rows at even distances: of equal rows, which stand together, not all."""
     if len(rows) <= count:
         return rows
     return np.asarray(rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)])
-
-
-def _distinct(centres: Floats) -> Floats:
-    return np.asarray(centres[np.sort(np.unique(centres, axis=0, return_index=True)[1])])
-
-
-def shuffle_marks(marks: Marks, seed: int) -> Marks:
-    """Return marks in another order for each seed."""
-    key = np.random.default_rng(seed).integers(2**63, dtype=np.uint64)
-    mixed = (marks ^ key) * np.uint64(0x9E3779B97F4A7C15)
-    return np.asarray(mixed ^ (mixed >> np.uint64(29)))
-
-
-def _dense(rows: Any) -> Floats:
-    rows = rows.toarray() if sp.issparse(rows) else rows
-    return np.array(rows, dtype=np.float64)
 
 
 # ------------------------------------------------------------------- rows of each cell

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,7 @@ from maxmargin.estimators.partitioned.cell_machine import (
 )
 from maxmargin.estimators.partitioned.cells import (
     CellRows,
-    Partition,
     TreeCells,
-    VoronoiCells,
     gather_rows,
 )
 from maxmargin.estimators.reductions import ScoresOnly, best_classes
@@ -53,18 +51,12 @@ from maxmargin.validation.data import (
     refuse_overflow,
     stacked,
 )
-from maxmargin.validation.parameters import (
-    NamedParameters,
-    check_choice,
-    check_number,
-    check_threads,
-)
+from maxmargin.validation.parameters import NamedParameters, check_number, check_threads
 
 _NEIGHBOURS = 5  # other cells that a row may be near to
 _ROWS_AT_A_TIME = 1 << 17  # in a prediction
 _PER_FUTURE = 8  # cells that a worker of a cluster trains at a time
 _FUTURES_AT_A_TIME = 64  # whose rows are on their way
-_PARTITIONS: dict[str, Any] = {"tree": TreeCells, "voronoi": VoronoiCells}
 _NOTHING = Certificate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # rows of one class: b = ±1 costs nothing
 # Statuses from the gravest on: what is said of a fit is what is said of its worst cell.
 _GRAVEST = (
@@ -76,21 +68,19 @@ _GRAVEST = (
 class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator):
     """Support vector classifiers with any kernel on the cells of a partition, each with a proof.
 
-    The space of rows is divided into cells of about ``size`` rows. Each cell has a machine of its
-    own, exact and certified, trained on its rows and on some just outside of it; a row is
-    classified by the machine of the cell that it falls into, and near a border by those on both
-    sides. Time and memory grow with the number of rows, not with its square, so that millions of
-    rows are feasible. It is another machine than ``SVC`` on all rows, which usually has fewer
-    errors where it is feasible; with ``size`` rows or fewer there is one cell and it is that one.
+    The space of rows is divided into cells of about ``size`` rows, by planes across the direction
+    of their largest spread, again and again. Each cell has a machine of its own, exact and
+    certified, trained on its rows and on some just outside of it; a row is classified by the
+    machine of the cell that it falls into, and near a border by those on both sides. Time and
+    memory grow with the number of rows, not with its square, so that millions of rows are feasible.
+    It is another machine than ``SVC`` on all rows, which usually has fewer errors where it is
+    feasible; with ``size`` rows or fewer there is one cell and it is that one.
 
     Parameters
     ----------
-    cells : {"tree", "voronoi"}, default="tree"
-        How to divide: by planes across the direction of largest spread, again and again, which
-        takes little time and makes cells of equal size; or by which of some centres is nearest.
     size : int, default=2000
-        Rows in a cell, ≥ 2: no more than this in a tree unless rows are equal, about this around
-        centres. The larger, the fewer borders, and the longer the fit: about in proportion.
+        Rows in a cell, ≥ 2: no more than this unless rows are equal. The larger, the fewer
+        borders, and the longer the fit: about in proportion.
     overlap : float, default=0.5
         Each cell is also trained on this times as many rows as it has, ≥ 0: those outside that are
         nearest to it. If a row to be classified is as near to another cell, that cell's score
@@ -121,7 +111,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
     verbose : int or bool, default=False
         Write a line per cell.
     random_state : int, Generator, RandomState or None, default=None
-        For the centres and folds. None is a fixed seed.
+        For the folds. None is a fixed seed.
     n_jobs : int or None, default=None
         Threads; None or -1: as many as BLAS uses. The model does not depend on it.
     client : distributed.Client or None, default=None
@@ -132,7 +122,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
     ----------
     classes_, class_weight_ : ndarray of shape (n_classes,)
         The labels, and the factors of C.
-    cells_ : TreeCells or VoronoiCells
+    cells_ : TreeCells
         The partition.
     n_cells_ : int
         The number of cells.
@@ -173,10 +163,11 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
     True
     """
 
+    _instead: ClassVar = {"cells": "Cells are those of a tree of planes."}
+
     def __init__(
         self,
         *,
-        cells: str = "tree",
         size: int = 2000,
         overlap: float = 0.5,
         C: Any = 1.0,
@@ -194,7 +185,6 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
         n_jobs: int | None = None,
         client: Any = None,
     ) -> None:
-        self.cells = cells
         self.size = size
         self.overlap = overlap
         self.C = C
@@ -262,7 +252,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
             self.feature_names_in_ = np.array(names, dtype=object)
         seed = 0 if self.random_state is None else int(generator(self.random_state).integers(2**31))
         threads = count_threads(self.n_jobs) or usual_threads()
-        partition = _PARTITIONS[self.cells].find(training.X, int(self.size), seed, threads)
+        partition = TreeCells.find(training.X, int(self.size))
         near = partition.neighbours(training.X, self._neighbours(), threads)
         cells = gather_rows(near, partition.n_cells, float(self.overlap))
         del near
@@ -273,7 +263,6 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
-        check_choice(self, "cells", tuple(_PARTITIONS))
         check_number(self, "size", at_least=2, integer=True)
         check_number(self, "overlap", at_least=0)
         check_number(self, "folds", at_least=2, integer=True)
@@ -372,7 +361,7 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
 
     # ------------------------------------------------------------ adopt
 
-    def _keep_cells(self, partition: Partition, cells: CellRows) -> None:
+    def _keep_cells(self, partition: TreeCells, cells: CellRows) -> None:
         self.cells_, self.n_cells_ = partition, partition.n_cells
         self.cell_sizes_, self._reach = cells.counts.astype(np.int64), cells.reach
 
