@@ -58,7 +58,7 @@ def test_columns_of_a_later_file_may_stand_in_any_order_without_label(
 
 def test_standard_input_and_output(run: Run, rings: Path) -> None:
     text = rings.read_bytes()
-    assert run("fit", "-", "-o", "m.mmg", "--format", "svmlight", stdin=text).exit_code == 0
+    assert run("fit", "-", "-o", "m.mmg", stdin=text).exit_code == 0
     streamed = run("predict", "m.mmg", "-", stdin=text).stdout
     assert run("predict", "m.mmg", rings.name, "-o", "out.txt").stdout == ""
     assert Path("out.txt").read_text() == streamed
@@ -69,7 +69,7 @@ def test_standard_input_and_output(run: Run, rings: Path) -> None:
 
 
 def test_faults_of_standard_input_are_called_so(run: Run) -> None:
-    result = run("fit", "-", "-o", "m.mmg", "--format", "csv", stdin=b"a,y\n1,u\n2,v,7\n")
+    result = run("fit", "-", "-o", "m.mmg", stdin=b"a,y\n1,u\n2,v,7\n")
     assert result.exit_code == 1
     assert "standard input" in result.stderr
     assert "maxmargin-" not in result.stderr
@@ -114,16 +114,6 @@ def test_models_by_name(run: Run, bare: Path, model: str) -> None:
 @pytest.mark.parametrize("model", ["linear-svr", "nu-svr", "quantile-svr"])
 def test_regressors_by_name(run: Run, houses: Path, model: str) -> None:
     assert run("fit", houses.name, "--model", model, "-o", "m.mmg").exit_code == 0
-
-
-def test_auto_takes_what_the_diagnosis_recommends(run: Run, rings: Path, houses: Path) -> None:
-    result = run("fit", rings.name, "--model", "auto", "-o", "m.mmg")
-    assert result.exit_code == 0, result.output
-    assert type(mm.load("m.mmg")).__name__ in ("SVC", "HardMarginSVC", "Pipeline")
-    assert "chosen" in result.stdout
-    result = run("fit", houses.name, "--model", "auto", "-o", "h.mmg")
-    assert "curved" in result.stdout or "not linear" in result.stdout
-    assert "SVR" in str(mm.load("h.mmg"))
 
 
 def test_probabilities_and_scores_are_tables(run: Run, people: Path) -> None:
@@ -196,7 +186,6 @@ def test_what_is_not_proved_is_saved_and_said(run: Run, rings: Path) -> None:
         (["--C", "-1"], "--C: C=-1.0 is not valid"),
         (["--param", "shrinking=1"], "--param shrinking: shrinking=1 is not valid"),
         (["--C", "one"], "not a valid float"),
-        (["--gamma", "wide"], "not a number, scale or auto"),
         (["--epsilon", "1"], "--epsilon is not for --model svc"),
         (["--param", "shrnking=False"], "Did you mean 'shrinking'"),
         (["--param", "shrinking"], "NAME=VALUE"),
@@ -205,7 +194,6 @@ def test_what_is_not_proved_is_saved_and_said(run: Run, rings: Path) -> None:
         (["--model", "svr", "--task", "classification"], "is for regression"),
         (["--test", "1"], "--test"),
         (["--scale", "huge"], "--scale"),
-        (["--format", "csv"], "standard input"),
     ],
 )
 def test_wrong_options_are_usage_errors(
@@ -286,7 +274,7 @@ def test_models_that_cannot_be_read_are_sentences(run: Run, rings: Path) -> None
     for name, words in [
         ("broken.mmg", "broken.mmg"),
         ("none.mmg", "there is no file"),
-        (rings.name, "--model-format"),
+        (rings.name, rings.name),
     ]:
         result = run("predict", name, rings.name)
         assert result.exit_code == 1

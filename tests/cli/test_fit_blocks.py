@@ -241,10 +241,8 @@ def test_texts_and_flags_are_no_labels(run: Run, tmp_path: Path) -> None:
     [
         (["--test", "0.3"], "--test is not for rows in blocks"),
         (["--model", "svc"], "For kernels, fit PartitionedSVC in Python, or Nystroem"),
-        (["--model", "auto"], "--model auto is not for rows in blocks"),
         (["--scale", "minmax"], "--scale minmax is not for rows in blocks"),
         (["--memory", "much"], "'much' is no amount of memory"),
-        (["--format", "csv"], "--format is for standard input"),
         (["--insecure"], "--insecure is for --cluster"),
         (["--cluster", "tcp://192.0.2.1:8786"], "is another machine without TLS"),
         (["--class-weight", "perhaps=2"], "no row has the label 'perhaps'"),

@@ -105,9 +105,9 @@ def test_text_models_go_round_and_are_certified(run: Run, rings: Path) -> None:
     result = run("predict", "m.model", rings.name)
     assert result.stdout == run("predict", "m.mmg", rings.name).stdout
     assert "LIBSVM model" in result.stderr
-    certified = run("certify", "m.model", rings.name, "-C", "2")
+    certified = run("certify", "m.model", rings.name, "--C", "2")
     assert certified.exit_code == 0, certified.output
-    assert run("certify", "m.mmg", rings.name, "-C", "2").exit_code == 2
+    assert run("certify", "m.mmg", rings.name, "--C", "3").exit_code == 2
     run("fit", rings.name, "-o", "l.mmg", "--scale", "none", "--model", "linear-svc")
     assert "LIBLINEAR" in run("convert", "l.mmg", "l.model").stdout
     assert "LinearSVC" in run("report", "l.model").stdout
