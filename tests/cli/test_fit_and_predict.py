@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.cli import saved
 from maxmargin.cli.models import read_value, write_options
 from maxmargin.cli.options import KERNELS
 from maxmargin.kernels import as_kernel
@@ -133,14 +132,14 @@ def test_probabilities_and_scores_are_tables(run: Run, people: Path) -> None:
 def test_rows_stay_in_blocks(run: Run, rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("fit", rings.name, "-o", "m.mmg")
     expected = run("predict", "m.mmg", rings.name).stdout
-    real, sizes = saved.read_rows, []
+    real, sizes = mm.data.read_rows, []
 
     def in_small_blocks(*given: Any, **named: Any) -> Any:
         for block in real(*given, **{**named, "rows": 7}):
             sizes.append(block.X.shape[0])
             yield block
 
-    monkeypatch.setattr(saved, "read_rows", in_small_blocks)
+    monkeypatch.setattr("maxmargin.cli.saved.read_rows", in_small_blocks)
     assert run("predict", "m.mmg", rings.name).stdout == expected
     assert max(sizes) == 7
 
@@ -234,27 +233,6 @@ def test_a_model_written_as_options_is_the_same_model(run: Run, rings: Path) -> 
 )
 def test_values_of_parameters_are_read_as_in_python(text: str, value: Any) -> None:
     assert read_value(text) == value
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "there is no file"),
-        ("", "empty"),
-        ("a,y\n1,2\n3,2\n", "nothing to learn"),
-        ("a,y\n" + "".join(f"{i},so {i % 29}\n" for i in range(40)), "texts or names"),
-        ("1 5000000000:1\n2 1:1\n", "do not fit in memory"),
-    ],
-)
-def test_bad_data_is_a_sentence(run: Run, tmp_path: Path, content: str | None, words: str) -> None:
-    path = tmp_path / ("a.svm" if content and ":" in content else "a.csv")
-    if content is not None:
-        path.write_text(content)
-    result = run("fit", path.name)
-    assert result.exit_code == 1
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-    assert words in result.stderr
 
 
 def test_whole_numbers_may_be_either(run: Run, tmp_path: Path) -> None:
@@ -373,13 +351,3 @@ def test_what_a_model_cannot_take_is_named_by_line_and_column(
     result = run("predict", "r.mmg", "-", stdin=b"1 1:0.5 99:1\n")
     assert result.exit_code == 1
     assert "1:9: index 99 is beyond n_features=2, the columns of the model" in result.stderr
-
-
-def test_a_class_of_one_row_cannot_be_split(run: Run, tmp_path: Path) -> None:
-    lines = [
-        f"{k},{k % 3},{'rare' if k == 7 else 'often' if k % 2 else 'seldom'}" for k in range(30)
-    ]
-    (tmp_path / "t.csv").write_text("\n".join(["u,v,label", *lines]))
-    result = run("fit", "t.csv", "--test", "0.3")
-    assert result.exit_code == 1
-    assert "Classes with too few members are: ['rare']" in result.stderr

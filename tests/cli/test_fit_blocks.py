@@ -10,7 +10,7 @@ import pytest
 
 import maxmargin as mm
 from maxmargin.cli import fit as fitting
-from maxmargin.cli import main, reading
+from maxmargin.cli import reading
 from maxmargin.runtime.progress import Bar, counted_reading, describe_reading
 from tests.cli.conftest import Run
 
@@ -293,18 +293,3 @@ def test_rows_of_another_fit_are_not_certified(run: Run, parts: list[str]) -> No
     said = run("certify", "m.mmg", *parts[:2])
     assert said.exit_code == 1
     assert "m.mmg was fitted to 3000 rows, not to these 2000" in " ".join(said.stderr.split())
-
-
-def test_fields_are_in_the_documentation() -> None:
-    page = Path(__file__).parents[2].joinpath("docs/command-line.md").read_text(encoding="utf-8")
-    section = page.split("\n### fit\n")[1].split("\n### ")[0]
-    for field in ("passes", "bytes_read", "files", "parts"):
-        assert f"`{field}`" in section
-
-
-def test_help_names_what_several_files_are_for() -> None:
-    fit = main.get_command(None, "fit")  # type: ignore[arg-type]
-    assert fit is not None
-    assert "DATA..." in fit.get_usage(
-        fit.make_context("fit", ["x", "--help"], resilient_parsing=True)
-    )

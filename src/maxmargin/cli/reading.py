@@ -24,12 +24,12 @@ from sklearn.model_selection import train_test_split
 
 from maxmargin.data import Labelled, read_labelled
 from maxmargin.data import open as open_rows
-from maxmargin.data.columns import (
-    LABEL_NAMES,  # type: ignore[attr-defined, unused-ignore]
-    QUANTITY_NAMES,  # type: ignore[attr-defined, unused-ignore]
+from maxmargin.data.columns import (  # type: ignore[attr-defined, unused-ignore]
+    QUANTITY_NAMES,
     resembles_measurement,
 )
 from maxmargin.data.opening import find_files, read_names
+from maxmargin.data.table import find_label
 from maxmargin.rows.on_dask import connect
 
 STDIN = "-"
@@ -163,7 +163,7 @@ def read_data(words: Sequence[str], **how: Any) -> Data:
     return as_data(words, rows, **how)
 
 
-def as_data(words: Sequence[str], rows: Any, task: str | None, **how: Any) -> Data:
+def as_data(words: Sequence[str], rows: Any, task: str | None = None, **how: Any) -> Data:
     """Return rows in memory with what is to be learnt from them."""
     chosen, why = (task, "") if task else choose_task(rows.y, rows.label_name)
     facts = (rows.format, rows.label_name, rows.remarks, rows.layout)
@@ -307,28 +307,13 @@ def _find_label(path: Path, label: str | None) -> tuple[Any, tuple[str, ...]]:
         return None, ()
     if width < 2:
         raise click.ClickException(f"{path}: only one column; a table needs a label and a feature.")
-    names = names or []
-    if label in names:
-        return label, ()
-    if label is not None and label.removeprefix("-").isdecimal():
-        return int(label), ()
-    if label is not None:
-        known = ", ".join(names[:20]) or "the file has no header"
-        raise click.ClickException(
-            f"{path}: no column is named {label!r} ({known}); name one of them, or give its "
-            "number, counted from 1."
-        )
-    named = [name for name in names if name.lower() in LABEL_NAMES]
-    named = [name for name in named if name.lower() in LABEL_NAMES[:2]] or named  # these are sure
-    if len(named) > 1:
-        raise click.ClickException(
-            f"{path}: columns {' and '.join(named)} could both be the label; name one with --label."
-        )
-    if named:
-        return named[0], ()
+    found = find_label(names, width, label, str(path))
+    place = width - 1 if found is None else found
+    named: Any = names[place] if names else place + 1
+    if found is not None:
+        return named, ()
     why = "No column is named label or target" if names else "The file has no header"
-    last: Any = names[-1] if names else width
-    return last, (f"{why}, so the last column, {last!r}, is taken as the label.",)
+    return named, (f"{why}, so the last column, {named!r}, is taken as the label.",)
 
 
 def with_label_kind(source: Any, kind: str) -> Any:
