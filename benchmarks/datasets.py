@@ -30,7 +30,6 @@ COLUMNS = {
 }  # fmt: skip
 
 REGRESSION = ("housing_scale", "abalone", "cpusmall", "casp")
-TEXT = ("reuters-money-fx", "20newsgroups-bydate", "news20")
 
 
 class UnavailableError(Exception):
@@ -235,8 +234,5 @@ DERIVED: dict[str, Callable[[Path | None], Dataset]] = {
     "news20-binary": lambda folder: one_against_rest(real("news20", folder), "news20-binary"),
     "20newsgroups-binary": lambda folder: one_against_rest(
         real("20newsgroups-bydate", folder), "20newsgroups-binary"
-    ),
-    "covtype-binary": lambda folder: one_against_rest(
-        real("covtype", folder), "covtype-binary", 2.0
     ),
 }

@@ -8,14 +8,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_info
+
 PACKAGES = ("maxmargin", "numpy", "scipy", "scikit-learn", "numba", "threadpoolctl")
 
 
 def facts() -> dict[str, Any]:
     """Return the machine, the versions, the commit and the time."""
-    # Not at the top: processes of older checkouts import this file, too.
-    from maxmargin.reports.versions import blas_libraries, cpu_model
-
     return {
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
@@ -32,6 +31,26 @@ def facts() -> dict[str, Any]:
 def load() -> list[float] | None:
     """Return how many processes were waiting for a core, on average over 1, 5 and 15 minutes."""
     return [round(value, 2) for value in os.getloadavg()] if hasattr(os, "getloadavg") else None
+
+
+def cpu_model() -> str:
+    """Return the processor's name for itself."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def blas_libraries() -> list[str]:
+    """Return the BLAS libraries loaded in this process."""
+    found = {
+        f"{library['internal_api']} {library['version']} ({library.get('architecture')})"
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    }
+    return sorted(found)
 
 
 def package_version(name: str) -> str | None:

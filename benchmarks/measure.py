@@ -5,7 +5,7 @@ A ratio is taken within each round and only then summarised: what disturbs a who
 
 import gc
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Generic, Literal, NamedTuple, TypeVar
 
@@ -130,12 +130,3 @@ def geometric_mean(values: Iterable[float]) -> float:
     """Return exp of the mean logarithm of what is above zero; NaN of nothing."""
     logs = np.log([value for value in values if value > 0])
     return float(np.exp(logs.mean())) if logs.size else float("nan")
-
-
-def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Return the slope of log value by log size: how fast something grows, as a power."""
-    known = [(n, v) for n, v in zip(sizes, values, strict=True) if np.isfinite(v) and v > 0]
-    if len({n for n, _ in known}) < 2:
-        return float("nan")
-    logs = np.log(np.array(known, dtype=np.float64))
-    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])

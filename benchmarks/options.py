@@ -19,7 +19,6 @@ class Options:
     limit: float | None = None  # seconds allowed for one fit
     rows: int | None = None  # of each set, at most
     defaults: bool = False  # whether a race is of default tolerances only, not of whole sweeps
-    compare: bool = False  # whether kernel-table lets LIBSVM fit each cell too
     out: Path | None = None  # where results go, and what is known before a long run has ended
     against: Path | None = None  # another checkout of the library, to be compared with
 

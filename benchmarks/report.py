@@ -1,6 +1,5 @@
 """What a benchmark found: tables on paper, the same numbers in JSON, and a picture."""
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -131,51 +130,3 @@ def plain(value: Any) -> Any:
 
 def _padded(text: str, width: int, to_the_right: bool) -> str:
     return text.rjust(width) if to_the_right else text.ljust(width)
-
-
-# ------------------------------------------------------------ before a run has ended
-
-
-class Kept:
-    """What a long run has found so far, on disk: a run that was ended goes on where it was.
-
-    Cells are known by a key, for one state ``of`` things (sizes, and the source of the package).
-    """
-
-    def __init__(self, file: Path, of: str) -> None:
-        self._file, self._of = file, f"{of}, {fingerprint()}"
-        self._cells: dict[str, Any] = {}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        text = file.read_text("utf-8") if file.exists() else ""
-        if text and not text.endswith("\n"):  # a run was killed while it wrote
-            text = text[: text.rfind("\n") + 1]
-            file.write_text(text, encoding="utf-8")
-        for said in map(json.loads, text.splitlines()):
-            if said["of"] == self._of:
-                self._cells[said["key"]] = said["cell"]
-
-    def get(self, key: str) -> Any:
-        """Return a cell, or None if it is not known."""
-        return self._cells.get(key)
-
-    def add(self, key: str, cell: Any) -> Any:
-        """Write a cell down, and return it as it is kept."""
-        self._cells[key] = plain(cell)
-        line = {"of": self._of, "key": key, "cell": self._cells[key]}
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        return self._cells[key]
-
-    def cells(self) -> list[Any]:
-        """Return all that are known, in the order they were found."""
-        return list(self._cells.values())
-
-
-def fingerprint() -> str:
-    """Return a digest of the package's source."""
-    import maxmargin
-
-    digest = hashlib.sha256()
-    for file in sorted(Path(maxmargin.__file__).parent.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]

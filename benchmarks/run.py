@@ -13,28 +13,23 @@ from benchmarks.report import Report
 
 # A benchmark is a function of the options that returns a Report; its module says what it is.
 BENCHMARKS = {
-    "kernel": "benchmarks.suite.kernel:run",
-    "kernel-table": "benchmarks.suite.kernel:run_table",
-    "linear": "benchmarks.suite.linear:run",
-    "linear-table": "benchmarks.suite.linear:run_table",
-    "search": "benchmarks.suite.search:run",
-    "path": "benchmarks.suite.path:run",
-    "refit": "benchmarks.suite.refit:run",
-    "everyday": "benchmarks.suite.everyday:run",
-    "kpca": "benchmarks.suite.kpca:run",
-    "partitioned": "benchmarks.suite.partitioned:run",
-    "perceptron": "benchmarks.suite.perceptron:run",
-    "startup": "benchmarks.suite.startup:run",
-    "reading": "benchmarks.suite.reading:run",
-    "scale": "benchmarks.suite.scale:run",
+    "kernel": "benchmarks.beside.kernel:run",
+    "linear": "benchmarks.beside.linear:run",
+    "search": "benchmarks.beside.search:run",
+    "everyday": "benchmarks.beside.everyday:run",
+    "kpca": "benchmarks.beside.kpca:run",
+    "perceptron": "benchmarks.beside.perceptron:run",
+    "startup": "benchmarks.beside.startup:run",
+    "reading": "benchmarks.beside.reading:run",
+    "scale": "benchmarks.beside.scale:run",
 }
 # Those that can compare two checkouts of the library.
 AGAINST = {
-    "kernel": "benchmarks.suite.trials:kernel",
-    "linear": "benchmarks.suite.trials:linear",
-    "search": "benchmarks.suite.trials:search",
-    "kpca": "benchmarks.suite.trials:kpca",
-    "startup": "benchmarks.suite.startup:against",
+    "kernel": "benchmarks.against.trials:kernel",
+    "linear": "benchmarks.against.trials:linear",
+    "search": "benchmarks.against.trials:search",
+    "kpca": "benchmarks.against.trials:kpca",
+    "startup": "benchmarks.against.startup:run",
 }
 
 
@@ -88,7 +83,6 @@ def parser() -> argparse.ArgumentParser:
     )
     said.add_argument("--limit", type=float, help="seconds allowed for one fit")
     said.add_argument("--rows", type=_count, help="at most so many rows of each set")
-    said.add_argument("--compare", action="store_true", help="kernel-table: beside LIBSVM")
     said.add_argument(
         "--against",
         type=Path,

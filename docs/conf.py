@@ -1,4 +1,4 @@
-"""How the site is built: ``./docs/build`` (see CONTRIBUTING.md, section "Documentation")."""
+"""How the site is built: ``./docs/build`` (see docs/develop/documentation.md)."""
 
 import os
 import sys

@@ -32,9 +32,10 @@ def main(path: str) -> None:
         display = mm.plots.SeparabilityDisplay.from_data(rows, y, ax=ax)
         print(mm.separate(rows, y))
     display.save(path, dpi=110)
-    for row, weight in zip(display.rows, display.weights, strict=True):
+    witness = display.found.witness
+    for row, weight in zip(witness.rows, witness.weights, strict=True):
         print(f"{weight:.3f} × row {row}, {moved[row].round(2)}, of class {y[row]}")
-    print(f"in both classes the sum is {display.common}")
+    print(f"in both classes the sum is {witness.point}")
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ SECTIONS = {
         "one_class",
         "scores_and_probabilities",
     ],
-    "Structure": ["reading_numbers"],
+    "Structure": ["reading_numbers", "ranking_model"],
     "Choosing": ["ladder_of_separability", "overlap_and_neighbours", "search_map"],
 }
 

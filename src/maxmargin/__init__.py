@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         SVR,
         AveragedPerceptron,
         BayesPointClassifier,
-        CircleMap,
         HardMarginSVC,
         KernelPCA,
         KernelPerceptron,
@@ -46,22 +45,16 @@ if TYPE_CHECKING:
         OneClassSVM,
         PartitionedSVC,
         Perceptron,
-        PolynomialMap,
         QuantileSVR,
-        RandomFourier,
-        StructuredPerceptron,
-        StructuredSVC,
         VotedPerceptron,
     )
     from maxmargin.estimators.linear.l1_min_c import l1_min_c
-    from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
     from maxmargin.files import load, save
     from maxmargin.inspection.certify_model import certify
     from maxmargin.kernels import check_kernel
     from maxmargin.reports import report
-    from maxmargin.reports.versions import show_versions
-    from maxmargin.rows.cluster import on_cluster
     from maxmargin.separability import Separation, separate
+    from maxmargin.structured import StructuredPerceptron, StructuredSVC
     from maxmargin.studio.widget import Studio
 
 __version__ = "0.1.0"
@@ -76,23 +69,20 @@ _FOUND_IN = {
     "diagnosis": ("AutomaticFit", "Diagnosis", "diagnose", "fit_automatically"),
     "errors": ("DataFileError", "DistributedFitError", "ModelFileError", "NotSeparableError"),
     "estimators": (
-        *("SVC", "SVR", "AveragedPerceptron", "BayesPointClassifier", "CircleMap"),
-        *("HardMarginSVC", "KernelPCA", "KernelPerceptron", "LinearSVC", "LinearSVR", "NuSVC"),
-        *("NuSVR", "Nystroem", "OneClassSVM", "PartitionedSVC", "Perceptron", "PolynomialMap"),
-        *("QuantileSVR", "RandomFourier", "StructuredPerceptron", "StructuredSVC"),
-        "VotedPerceptron",
+        *("Perceptron", "AveragedPerceptron", "VotedPerceptron", "KernelPerceptron"),
+        *("HardMarginSVC", "LinearSVC", "LinearSVR", "SVC", "SVR", "NuSVC", "NuSVR"),
+        *("QuantileSVR", "OneClassSVM", "KernelPCA", "Nystroem", "BayesPointClassifier"),
+        "PartitionedSVC",
     ),
     "estimators.linear.l1_min_c": ("l1_min_c",),
-    "estimators.trusted_types": ("SKOPS_TRUSTED_TYPES",),
     "files": ("load", "save"),
-    "futures": ("on_cluster",),
     "inspection.certify_model": ("certify",),
     "kernels": ("check_kernel",),
     "model_selection": ("SVCSearchCV", "regularization_path"),
     "reports": ("report",),
     "separability": ("Separation", "separate"),
+    "structured": ("StructuredPerceptron", "StructuredSVC"),
     "studio.widget": ("Studio",),
-    "versions": ("show_versions",),
 }
 _ROOM_OF = {name: room for room, names in _FOUND_IN.items() for name in names}
 
@@ -112,14 +102,12 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "SKOPS_TRUSTED_TYPES",
     "SVC",
     "SVR",
     "AutomaticFit",
     "AveragedPerceptron",
     "BayesPointClassifier",
     "Certificate",
-    "CircleMap",
     "DataFileError",
     "Diagnosis",
     "DistributedFitError",
@@ -136,9 +124,7 @@ __all__ = [
     "OneClassSVM",
     "PartitionedSVC",
     "Perceptron",
-    "PolynomialMap",
     "QuantileSVR",
-    "RandomFourier",
     "SVCSearchCV",
     "Separation",
     "StructuredPerceptron",
@@ -157,12 +143,10 @@ __all__ = [
     "l1_min_c",
     "load",
     "model_selection",
-    "on_cluster",
     "plots",
     "regularization_path",
     "report",
     "save",
     "separate",
-    "show_versions",
     "structured",
 ]

@@ -24,11 +24,9 @@ from maxmargin.validation.data import generator
 
 __all__ = [
     "Grammar",
-    "band",
     "circles",
     "conflicts",
     "digit_grammar",
-    "discs",
     "flipped",
     "gaussians",
     "moons",
@@ -414,83 +412,6 @@ def xor(
     X = corners[corner] + _in_disc(len(y), noise, rng)
     more = _check_count("n_features", n_features, 2) - 2
     return np.column_stack([X, rng.standard_normal((len(y), more))]), y
-
-
-def band(
-    n_samples: int = 200, gap: float = 0.2, *, balance: float = 0.5, random_state: Seed = 0
-) -> tuple[Points, Labels]:
-    """Draw a band between two parallel lines, and the rows on both sides of it.
-
-    With t = 0.6 x₁ + 0.8 x₂, rows are positive where ±t is at most (1 − gap)/2, and negative where
-    it is at least (1 + gap)/2. One line is not enough; the two lines t = ±½ separate the classes,
-    as do t² and a network with two hidden units.
-
-    Parameters
-    ----------
-    n_samples : int, default 200
-        Rows in total, at least 2.
-    gap : float, default 0.2
-        Width of the empty strip along each of the two lines, between 0 and 1.
-    balance : float, default 0.5
-        Share of positive rows.
-    random_state : int, Generator, RandomState or None, default 0
-        Source of randomness.
-
-    Examples
-    --------
-    >>> X, y = band(100)
-    >>> bool(((abs(X @ [0.6, 0.8]) < 0.5) == (y > 0)).all())
-    True
-    """
-    _check_range("gap", gap, 0.0, 1.0)
-    rng = generator(random_state)
-    y = _draw_labels(n_samples, balance, rng)
-    low, high = np.where(y > 0, [[0.0], [0.5 - gap / 2]], [[0.5 + gap / 2], [1.5]])
-    t = rng.uniform(low, high) * rng.choice([-1.0, 1.0], len(y))
-    along = rng.uniform(-1.5, 1.5, len(y))
-    return np.column_stack([0.6 * t - 0.8 * along, 0.8 * t + 0.6 * along]), y
-
-
-def discs(
-    n_samples: int = 200, gap: float = 0.2, *, balance: float = 0.5, random_state: Seed = 0
-) -> tuple[Points, Labels]:
-    """Draw three discs in a square, positive inside of them and negative elsewhere.
-
-    The discs have radius ½; their centres lie at distance 1.2 from the origin, at 90, 210 and 330
-    degrees. The square is [−2, 2]². No line and no single circle separates the classes; three
-    circles do.
-
-    Parameters
-    ----------
-    n_samples : int, default 200
-        Rows in total, at least 2.
-    gap : float, default 0.2
-        Width of the empty ring around each disc, between 0 and ½.
-    balance : float, default 0.5
-        Share of positive rows.
-    random_state : int, Generator, RandomState or None, default 0
-        Source of randomness.
-
-    Examples
-    --------
-    >>> X, y = discs(100)
-    >>> angles = np.pi / 180 * np.array([90, 210, 330])
-    >>> centres = 1.2 * np.column_stack([np.cos(angles), np.sin(angles)])
-    >>> nearest = np.linalg.norm(X[:, None] - centres, axis=2).min(axis=1)
-    >>> bool(((nearest <= 0.5) == (y > 0)).all())
-    True
-    """
-    _check_range("gap", gap, 0.0, 0.5)
-    rng = generator(random_state)
-    y = _draw_labels(n_samples, balance, rng)
-    centres = 1.2 * _on_circle(math.pi / 6 * np.array([3.0, 7.0, 11.0]))
-    X = centres[rng.integers(3, size=len(y))] + _in_disc(len(y), 0.5, rng)
-    left = np.flatnonzero(y < 0)
-    while len(left):
-        X[left] = rng.uniform(-2.0, 2.0, (len(left), 2))
-        distance = np.linalg.norm(X[left][:, None] - centres, axis=2).min(axis=1)
-        left = left[distance <= 0.5 + gap]
-    return X, y
 
 
 def moons(

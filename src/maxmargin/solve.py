@@ -11,10 +11,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.budget import Budget
 from maxmargin.certificates import Certificate, certify, certify_with_duals, unproved
-from maxmargin.certificates.multiclass import feasible_duals
 from maxmargin.problems.blocked import BlockedProblem
-from maxmargin.problems.blocked_kernel import BlockedKernelProblem
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import (
     AnyProblem,
@@ -27,16 +26,14 @@ from maxmargin.problems.problem import (
     Run,
     Status,
 )
-from maxmargin.problems.structured import StructuredProblem
+from maxmargin.rows.reading import describe_reading
 from maxmargin.runtime import clock
-from maxmargin.runtime.progress import Bar, describe_reading, progress
+from maxmargin.runtime.progress import Bar, progress
 from maxmargin.runtime.threads import one_blas_thread, share_work, usual_threads
-from maxmargin.solvers.blocked_decomposition import BlockedDecomposition
 from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.dual_cd import BlockDualCD, DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
-from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.linear_program import LinearProgram
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.proximal_newton import ProximalNewton
@@ -99,9 +96,7 @@ SOLVERS: dict[type[Any], str] = {
     LinearProgram: "linear_program",
     SequentialDual: "sequential_dual",
     Decomposition: "block_smo",
-    BlockedDecomposition: "working_set",
     FactorNewton: "factor_newton",
-    FrankWolfe: "frank_wolfe",
 }
 
 
@@ -117,36 +112,23 @@ class Plan(NamedTuple):
 
 @singledispatch
 def plan(problem: Any, settings: Settings) -> Plan:
-    """Return how a problem is to be solved, by its penalty, its features and their shape."""
+    """Return how a problem is to be solved, by its penalty, its features and their shape.
+
+    The problem's class decides first: a room that brings its own problem registers its plan here,
+    and the name of its solver in ``SOLVERS``.
+    """
     return plan_for(problem.features, problem, settings)
 
 
 @plan.register
 def _(problem: MulticlassProblem, settings: Settings) -> Plan:
-    sweeps: list[Any] = [SequentialDual(settings.seed)] * _ATTEMPTS
-    if isinstance(problem.features, LinearFeatures):
-        return Plan(sweeps, _MARGIN, _worth_polishing(problem.features))
-    sweeps[1:] = [replace(sweeps[0], precise=True)] * (_ATTEMPTS - 1)
-    polish = _POLISH if len(problem) <= _POLISHED_DUALS else 0
-    return Plan(sweeps, _SINGLE_MARGIN, polish, tied=True)
-
-
-@plan.register
-def _(problem: StructuredProblem, settings: Settings) -> Plan:
-    polish = _POLISH if len(problem) * problem.size <= _POLISHED else 0
-    return Plan([FrankWolfe(settings.seed)] * _ATTEMPTS, _MARGIN, polish)
-
-
-@plan.register
-def _(problem: BlockedKernelProblem, settings: Settings) -> Plan:
-    fast = BlockedDecomposition(settings.tol)
-    solvers = [fast, replace(fast, wanted=0.1 * settings.tol, precise=True)]
-    return Plan(solvers, _SINGLE_MARGIN, 0, tied=True)
+    sweeps = [SequentialDual(settings.seed)] * _ATTEMPTS
+    return Plan(sweeps, _MARGIN, polishing(problem.features.size))
 
 
 @plan.register
 def _(problem: BlockedProblem, settings: Settings) -> Plan:
-    polish = _POLISH if problem.blocks.numbers <= _POLISHED else 0
+    polish = polishing(problem.blocks.numbers)
     newton = Newton(settings.threads)
     descent = BlockDualCD(settings.seed, settings.threads, settings.cyclic)
     wide = problem.blocks.d > _MANY_COLUMNS and problem.blocks.n > _FEW_ROWS
@@ -163,7 +145,7 @@ def plan_for(features: Any, problem: Problem[Any], settings: Settings) -> Plan:
 @plan_for.register
 def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
     """Newton's method wins unless both rows and columns are many."""
-    polish = _worth_polishing(features)
+    polish = polishing(features.size)
     if problem.l1_ratio > 0:
         sparse = ProximalNewton(settings.threads)
         second = LinearProgram() if LinearProgram.takes(problem) else sparse
@@ -215,8 +197,9 @@ def _(features: KernelFeatures, problem: Any, settings: Settings) -> Plan:
     return Plan(solvers, _SINGLE_MARGIN, polish, tied=True)
 
 
-def _worth_polishing(features: LinearFeatures) -> int:
-    return _POLISH if features.size <= _POLISHED else 0
+def polishing(numbers: float) -> int:
+    """Return how many iterations polish the answer of data with so many numbers."""
+    return _POLISH if numbers <= _POLISHED else 0
 
 
 # ------------------------------------------------------------------- one solver
@@ -448,7 +431,8 @@ def drive(
                     iterations += 1
                     count, time = before.iterations + iterations, before.seconds + seconds
                     if bar.watched:
-                        bar.update(count, getattr(iterate, "relative_gap", None))
+                        gap = getattr(iterate, "relative_gap", None)
+                        bar.update(count, gap, note=describe_reading() or None)
                     if verbose:
                         facts = filter(None, (str(iterate), describe_reading()))
                         line = f"{iterations:6d} {seconds:8.2f} s  {'  '.join(facts)}"
@@ -478,9 +462,6 @@ _ATTEMPTS = 3
 _HIDDEN = 0.01  # of what rounding may hide: a gap below that need not be closed any further
 _VACUOUS = 0.9  # of the objective: a gap that is no smaller proves nothing worth having
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
-_GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
-_RESERVED = 0.5  # of max_time, kept free for certificates at most
-_PROBE, _PROBE_PART = 512, 0.05  # rows on which a certificate is timed, or a part of all if more
 _PARTS = (0.0, 1 / 4, 1 / 16, 1 / 64)  # of weights, tried where they are worse than none
 _SIDE_BY_SIDE = 0.5  # of the time left, for problems that are solved in threads
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
@@ -499,97 +480,6 @@ class Result:
     seconds: float
     solver: str  # or solvers, if one went on where another had stopped
     trace: Trace = field(default_factory=list)
-
-
-class Budget:
-    """The time and patience left for a fit that solves several problems one after the other.
-
-    Problems have equal shares of what is left: what one does not use is for those after it.
-    Certificates may take a fifth of ``max_time`` and half a second longer: what they would take
-    beyond that is kept free for them, up to half of ``max_time``.
-    """
-
-    def __init__(self, max_time: float | None, began: float | None = None) -> None:
-        began = clock.now() if began is None else began
-        self._end = None if max_time is None else began + max_time
-        self._grace = 0.0 if max_time is None else _GRACE_PART * max_time + _GRACE
-        self._last = None if self._end is None else self._end + self._grace  # for certificates
-        self._unit: float | None = None  # seconds that a unit of a certificate's work takes
-        self._share = self._end, self._last  # of the problem that is being solved
-        self.ended: Status | None = None
-
-    def interrupt(self) -> None:
-        """End the fit for Ctrl-C: certificates have a moment left."""
-        if self.ended is not Status.INTERRUPTED:
-            self.ended, self._last = Status.INTERRUPTED, clock.now() + _GRACE
-            self._share = self._end, self._last
-
-    def begin(self, problem: AnyProblem, problems: int) -> None:
-        """Give a problem its share; ``problems`` are still to be solved, this one included."""
-        if self._last is None:
-            return
-        now = clock.now()
-        rest, end = max(0.0, self._last - now), self._end
-        if end is not None:
-            left = max(0.0, end - now)
-            proofs = problems * self.foresee(problem)
-            end = now + max((1 - _RESERVED) * left, min(left, rest - proofs)) / problems
-        self._share = end, now + rest / problems
-
-    @property
-    def left(self) -> float | None:
-        """Seconds left, 0 once anything has ended the fit; None: no limit."""
-        if self.ended is not None:
-            return 0.0
-        end = self._share[0]
-        return None if end is None else max(0.0, end - clock.now())
-
-    @property
-    def for_certificate(self) -> float | None:
-        """Seconds left for a certificate; None: no limit."""
-        last = self._share[1]
-        return None if last is None else max(0.0, last - clock.now())
-
-    def foresee(self, problem: AnyProblem, beta: Floats | None = None) -> float:
-        """Return the seconds that the certificate of duals will take; of any, at least."""
-        work = problem.certificate_work(beta)
-        if not work:
-            return 0.0
-        if self._unit is None:  # the problems of a fit share their features
-            self._unit = _seconds_per_unit(problem)
-        return self._unit * float(work)
-
-    def certified(self, problem: AnyProblem, beta: Floats, seconds: float) -> None:
-        """Note how long a certificate took."""
-        self._unit = seconds / max(problem.certificate_work(beta), 1)
-
-    def reserve(self, problem: AnyProblem) -> Callable[[Iterate], float] | None:
-        """Return how the time that the certificate of an iterate will take is foreseen.
-
-        What any certificate takes was set aside before.
-        """
-        left, after = self.left, self.for_certificate
-        if not left or after is None:
-            return None
-        grace, most = after - left, _RESERVED * left
-
-        def reserved(iterate: Iterate) -> float:
-            seconds = self.foresee(problem, iterate.beta) - self.foresee(problem)
-            return float(np.clip(seconds - grace, 0.0, most))
-
-        return reserved
-
-
-def _seconds_per_unit(problem: AnyProblem) -> float:
-    """Return what a unit of a certificate's work takes, as timed on some of the rows."""
-    count = min(len(problem), max(_PROBE, int(_PROBE_PART * len(problem))))
-    few = problem.take(np.arange(count))
-    point, taken = few.full_point(), []
-    for _ in range(2):  # what comes first takes longer
-        started = clock.now()
-        certify(few, point)
-        taken.append(clock.now() - started)
-    return min(taken) / float(max(few.certificate_work(point.beta), 1))
 
 
 def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point) -> Result:
@@ -654,22 +544,20 @@ def solve_all(
     starts: list[Point],
     settings: Settings,
     budget: Budget,
-    chosen: list[int] | None = None,
 ) -> list[Result]:
     """Return the solutions of independent problems within one budget.
 
     Those with a kernel that are not large are solved side by side; what that leaves open, one after
-    the other. ``chosen``: the numbers of problems to solve, while others solve the rest.
+    the other.
     """
-    every = list(range(len(problems))) if chosen is None else chosen
     if len(problems) == 1:  # whose own bar says more
         budget.begin(problems[0], 1)
         return [solve(problems[0], settings, budget, starts[0])]
-    with progress("Fitting", len(every), unit="problem", quiet=settings.verbose) as bar:
-        known = _solve_side_by_side(problems, starts, settings, budget, bar, every)
+    with progress("Fitting", len(problems), unit="problem", quiet=settings.verbose) as bar:
+        known = _solve_side_by_side(problems, starts, settings, budget, bar)
         solved = sum(result.status in _PROVED for result in known.values())
-        results, left = [], len(every) - solved
-        for k in every:
+        results, left = [], len(problems) - solved
+        for k in range(len(problems)):
             result = known.get(k)
             if result is None or result.status not in _PROVED:
                 budget.begin(problems[k], left)
@@ -687,7 +575,6 @@ def _solve_side_by_side(
     settings: Settings,
     budget: Budget,
     bar: Bar,
-    chosen: list[int],
 ) -> dict[int, Result]:
     """Return what was solved and certified in threads, by the number of the problem.
 
@@ -695,7 +582,7 @@ def _solve_side_by_side(
     """
     found: dict[int, Result] = {}
     watched = settings.callback is not None or settings.verbose or settings.trace
-    in_blocks = isinstance(problems[0], BlockedProblem | BlockedKernelProblem)
+    in_blocks = isinstance(problems[0], BlockedProblem)
     if watched or settings.max_iter < _CHECKS or in_blocks:
         return found
     fits = SideBySide.of(problems, settings.threads or usual_threads())
@@ -720,7 +607,7 @@ def _solve_side_by_side(
     seconds = None if budget.left is None else _SIDE_BY_SIDE * budget.left
     try:
         with one_blas_thread(), clock.limited(seconds), suppress(clock.OutOfTimeError):
-            todo = deque(k for k in fits.longest_first if k in chosen)
+            todo = deque(fits.longest_first)
             fits.prepare(todo)
             if todo:
                 solve_one(todo.popleft())  # alone: it compiles the loops
@@ -784,15 +671,9 @@ def _shortened(problem: AnyProblem, best: _Proved, made: Run, budget: Budget) ->
 
 def _better_tied(problem: Any, point: Point, before: _Proved | None) -> _Proved:
     """Return the weights that the duals imply with their certificate, or an earlier point."""
-    if isinstance(problem, BlockedKernelProblem):
-        certificate, beta = certify_with_duals(problem, point)
-        point = replace(point, w=beta.values, beta=beta)
-    else:
-        beta = problem.settled(point.beta)
-        if isinstance(problem, MulticlassProblem):
-            beta, _ = feasible_duals(problem, beta)
-        point = replace(point, w=problem.features.combine(problem.by_row(beta)), beta=beta)
-        certificate, _ = certify_with_duals(problem, point)
+    beta = problem.settled(point.beta)
+    point = replace(point, w=problem.features.combine(problem.by_row(beta)), beta=beta)
+    certificate, _ = certify_with_duals(problem, point)
     if before is not None and _rank(before[1]) < _rank(certificate):
         return before
     return point, certificate

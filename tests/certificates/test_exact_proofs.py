@@ -109,7 +109,6 @@ EASY: dict[str, tuple[Any, Any, Any]] = {
     "SVC": (mm.SVC(C=2.0), X, Y),
     "SVC of four classes": (mm.SVC(kernel="poly", coef0=1.0, degree=2), MANY, CLASSES),
     "SVC against the rest": (mm.SVC(gamma=0.3, multi_class="ovr"), MANY, CLASSES),
-    "SVC, joint": (mm.SVC(gamma=0.3, multi_class="crammer_singer"), MANY, CLASSES),
     "SVC by weights": (mm.SVC(kernel="linear", class_weight="balanced"), X, Y),
     "SVR": (mm.SVR(C=2.0, epsilon=0.1), X, TARGETS),
     "SVR by weights": (mm.SVR(kernel="linear", fit_intercept=False), X, TARGETS),

@@ -10,6 +10,7 @@ from sklearn.base import clone
 import maxmargin as mm
 from maxmargin import kernels
 from maxmargin._typing import Floats
+from maxmargin.budget import Budget
 from maxmargin.certificates import certify, quadratic
 from maxmargin.certificates.quadratic import rough_scores
 from maxmargin.kernels import Kernel
@@ -18,7 +19,7 @@ from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Point, Status
 from maxmargin.problems.rounding import Bounded
-from maxmargin.solve import Budget, Settings, solve
+from maxmargin.solve import Settings, solve
 from tests.support import exact_fits
 
 

@@ -129,7 +129,7 @@ def test_check_adds_what_tests_need_and_try_is_content_with_it(tree: Tree) -> No
     for script in ("try", "check", "try", "check"):
         assert tree.run(script).returncode == 0
     targets = [line.rpartition(" ")[2] for line in tree.installations()]
-    assert targets == [".[plot]", ".[test]"]
+    assert targets == [".[plot,tables]", ".[test]"]
 
 
 def test_a_changed_pyproject_is_installed_again(tree: Tree) -> None:

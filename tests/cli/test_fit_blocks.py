@@ -11,7 +11,7 @@ import pytest
 import maxmargin as mm
 from maxmargin.cli import fit as fitting
 from maxmargin.cli import reading
-from maxmargin.runtime.progress import Bar, counted_reading, describe_reading
+from maxmargin.rows.reading import counted_reading, describe_reading
 from tests.cli.conftest import Run
 
 RunJson = Callable[..., Any]
@@ -163,12 +163,11 @@ def test_columns_may_stand_in_another_order_later(run: Run, parts: list[str]) ->
     assert run("predict", "m.mmg", "new.csv").stdout == "yes\nno\n"
 
 
-def test_lines_and_bars_say_how_much_was_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_say_how_much_was_read(capsys: pytest.CaptureFixture[str]) -> None:
     with counted_reading() as readers:
         mm.LinearSVC(verbose=1).fit(mm.data.open(X, WORDS, rows=500))
         lines = capsys.readouterr().out.splitlines()
         assert all(" pass" in line and line.endswith(" read") for line in lines)
-        assert Bar("Solving").describe().endswith(describe_reading())
         assert f"{readers[0].passes} passes, " in describe_reading()
     del readers
     gc.collect()

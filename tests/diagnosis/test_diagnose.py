@@ -36,7 +36,7 @@ from maxmargin.diagnosis.significance import (
     rank,
     sign_test,
 )
-from maxmargin.runtime.clock import Clock
+from maxmargin.runtime.clock import Clock, OutOfTimeError
 from maxmargin.separability import Overlap
 
 
@@ -246,8 +246,6 @@ def test_no_fold_has_a_part_in_what_predicts_it(name: str, ring: bool) -> None:
             cross_validate("", Memory(), BOTH, sampled(Metric(name, labels, weight), folds), ring)
             for labels in (y, other)
         )
-        assert first is not None
-        assert second is not None
         assert (first.scores[folds == k] == second.scores[folds == k]).all()
 
 
@@ -257,7 +255,6 @@ def test_training_and_test_rows_are_apart_and_right_answers_are_counted() -> Non
     folds = make_folds(y, np.arange(60), rng)
     memory = Memory()
     found = inner_mistakes(memory, BOTH, sampled(Metric.of("accuracy", y), folds), False)
-    assert found is not None
     assert all(not train & test for train, test in memory.calls)
     shares = np.array([(y == 0).mean(), (y == 1).mean()])
     assert found.sum(axis=(0, 2)).tolist() == (4 * len(y) * (1 - shares)).tolist()
@@ -269,8 +266,10 @@ def test_when_the_time_runs_out_there_is_no_answer_rather_than_another_one() -> 
     metric = Metric.of("accuracy", y)
     answers = iter([False] * 3 + [True])
     soon, at_once = (sampled(metric, folds, over) for over in (lambda: next(answers), lambda: True))
-    assert inner_mistakes(Memory(), BOTH, soon, False) is None
-    assert cross_validate("", Memory(), BOTH, at_once, False) is None
+    with pytest.raises(OutOfTimeError):
+        inner_mistakes(Memory(), BOTH, soon, False)
+    with pytest.raises(OutOfTimeError):
+        cross_validate("", Memory(), BOTH, at_once, False)
 
 
 def test_equal_rows_share_a_fold_and_classes_are_spread() -> None:
@@ -309,7 +308,6 @@ def test_bounds_on_rows_to_give_up_hold(seed: int, sparse: bool) -> None:
     y = np.append(np.arange(classes), rng.integers(0, classes, n - classes))
     given_rows = sp.csr_array(X) if sparse else X
     found = give_up(table(given_rows, y), Clock(60), np.random.default_rng(0), np.ones(classes))
-    assert found is not None
     truth = next(
         m
         for m in range(n)
@@ -452,10 +450,10 @@ def test_a_curve_that_falls_to_nothing_never_levels_off() -> None:
         u = rng.uniform(size=n)  # rows that a weaker fit gets wrong are wrong in part of all fits
         for name, errors in (("falls", (0.2 * 2**0.5, 0.2 * 2**0.25, 0.2)), ("flat", (0.2,) * 3)):
             moved = u if name == "flat" else rng.permuted(u)
-            quarter, half, whole = (
+            quarter, half, every = (
                 np.where(rng.random(n) < 0.1, moved, u) < error for error in errors
             )
-            level[name] += has_levelled(quarter, half, whole, metric)
+            level[name] += has_levelled(quarter, half, every, metric)
     assert level["falls"] <= 0.08 * 300
     assert level["flat"] >= 0.9 * 300
 
@@ -469,7 +467,7 @@ def test_a_rare_class_is_the_most_that_must_be_given_up() -> None:
     assert found.evidence["giving up"]["at_most"] <= 30
     assert found.verdict not in ("linearly separable", "almost linearly separable")
     assert "StandardScaler()" in found.advice
-    assert any("uneven" in said and "model scales" in said for said in found.warnings)
+    assert any("uneven" in text and "model scales" in text for text in found.warnings)
     assert "too few errors" not in found.advice
 
 
@@ -541,9 +539,9 @@ def test_naive_bayes_says_why_it_was_not_tried() -> None:
 def test_balanced_accuracy_that_was_asked_for_is_not_put_down_to_the_classes() -> None:
     X, y = mm.datasets.circles(60, random_state=0)
     asked = mm.diagnose(X, y, scoring="balanced_accuracy")
-    assert any(said.startswith("Models are compared by balanced") for said in asked.warnings)
+    assert any(text.startswith("Models are compared by balanced") for text in asked.warnings)
     uneven = mm.diagnose(*mm.datasets.circles(100, balance=0.3, random_state=0))
-    assert any("unequal size, so models are compared" in said for said in uneven.warnings)
+    assert any("unequal size, so models are compared" in text for text in uneven.warnings)
 
 
 def test_the_rival_nearest_to_a_plane_is_the_one_with_the_best_score() -> None:
@@ -698,7 +696,7 @@ def test_the_truth_table_of_xor_is_not_linear(copies: int) -> None:
     assert found.recommend().fit(X, y).score(X, y) == 1.0
     conjunction = mm.diagnose(X, X.all(axis=1))
     assert conjunction.verdict == "linearly separable"
-    assert not any("Cover" in said for said in conjunction.warnings)
+    assert not any("Cover" in text for text in conjunction.warnings)
 
 
 def test_too_few_rows_are_called_too_few() -> None:
@@ -727,17 +725,17 @@ def test_time_that_runs_out_is_said_and_is_no_finding() -> None:
 
 
 class Ends:
-    """A clock that runs out at its n-th look: what a slow machine would do, without its seconds."""
+    """A clock that runs out at its n-th reading, as on a slow machine, but without its seconds."""
 
     max_time = 30.0
 
-    def __init__(self, looks: int) -> None:
-        self.looks = looks
+    def __init__(self, readings: int) -> None:
+        self.readings = readings
 
     @property
     def over(self) -> bool:
-        self.looks -= 1
-        return self.looks < 0
+        self.readings -= 1
+        return self.readings < 0
 
     @property
     def left(self) -> float:
@@ -748,24 +746,24 @@ class Ends:
         return 0.0
 
 
-@pytest.mark.parametrize("looks", [0, 1, 2, 5, 12, 30, 60])
+@pytest.mark.parametrize("readings", [0, 1, 2, 5, 12, 30, 60])
 def test_wherever_the_time_runs_out_the_verdict_is_the_same_or_undecided(
-    looks: int, monkeypatch: pytest.MonkeyPatch
+    readings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = mm.datasets.circles(80, random_state=0)
-    monkeypatch.setattr("maxmargin.diagnosis.ladder.Clock", lambda _: Ends(looks))
+    monkeypatch.setattr("maxmargin.diagnosis.ladder.Clock", lambda _: Ends(readings))
     found = mm.diagnose(X, y)
     assert found.verdict in ("undecided", "non-linearly separable")
     assert (found.verdict == "undecided") == ("time ran out" in found.reason)
 
 
-@pytest.mark.parametrize("looks", [20, 70])
+@pytest.mark.parametrize("readings", [20, 70])
 def test_time_that_runs_out_is_no_reason_for_the_dummy(
-    looks: int, monkeypatch: pytest.MonkeyPatch
+    readings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Contradictions settle the verdict, but not what to use: planes were compared, no more."""
     X, y = mm.datasets.conflicts(120, 0.2, random_state=0)
-    monkeypatch.setattr("maxmargin.diagnosis.ladder.Clock", lambda _: Ends(looks))
+    monkeypatch.setattr("maxmargin.diagnosis.ladder.Clock", lambda _: Ends(readings))
     found = mm.diagnose(X, y)
     assert found.verdict == "inseparable"
     assert last_step(found.recommend()) in ("LinearSVC", "HardMarginSVC")

@@ -60,9 +60,7 @@ CASES: dict[str, tuple[str | tuple[str, ...], Draw]] = {
     "moons": (NON_LINEAR, drawn(D.moons, 200)),
     "moons without noise": (NON_LINEAR, drawn(D.moons, 200, 0.0)),
     "spirals": (NON_LINEAR, drawn(D.spirals, 200)),
-    # The lecture's: several lines or curves. In two columns a kernel does, too.
-    "band": ((NON_LINEAR, MULTI_LAYER), drawn(D.band, 200)),
-    "discs": ((NON_LINEAR, MULTI_LAYER), drawn(D.discs, 300)),
+    # Several lines, in more columns than a kernel can do with.
     "xor in 2 of 10": (MULTI_LAYER, drawn(D.xor, 300, 0.9, n_features=10)),
     "noise 100 x 2": (NOISE, drawn(D.noise, 100, 2)),
     "noise 200 x 10": (NOISE, drawn(D.noise, 200, 10)),
@@ -89,7 +87,7 @@ CASES: dict[str, tuple[str | tuple[str, ...], Draw]] = {
 }
 LONG = 300.0  # seconds, so that a busy machine is no reason for "undecided"
 VERDICTS = (LINEAR, ALMOST, NON_LINEAR, NOISE, INSEPARABLE, MULTI_LAYER, UNDECIDED, "not linear")
-QUICK = ["gap", "2 % flipped", "circles", "band", "discs", "xor in 2 of 10", "noise 100 x 2",
+QUICK = ["gap", "2 % flipped", "circles", "xor in 2 of 10", "noise 100 x 2",
          "5 % conflicts", "rare plane, 8 %", "rare circle, 10 %",
          "Bayes error 25 %, 500 x 2", "Bayes error 3 %"]  # fmt: skip
 

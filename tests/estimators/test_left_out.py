@@ -276,7 +276,7 @@ def test_folds_of_kernel_values_know_repeated_rows() -> None:
     K = mm.kernels.RBF(0.5).gram(X)
     weight = np.random.default_rng(1).integers(0, 3, 60)
     repeated = np.repeat(np.arange(60), weight)
-    model = mm.SVC(kernel="precomputed", multi_class="crammer_singer", tol=1e-9, probability=True)
+    model = mm.SVC(kernel="precomputed", multi_class="ovr", tol=1e-9, probability=True)
     p = clone(model).fit(K, y, weight).predict_proba(K)
     plain = clone(model).fit(K[np.ix_(repeated, repeated)], y[repeated])
     assert_allclose(plain.predict_proba(K[:, repeated]), p, atol=1e-6)

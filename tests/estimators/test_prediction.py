@@ -44,7 +44,7 @@ def near_boundaries(model: Any, X: Floats, halvings: int) -> Floats:
     return np.vstack([low, high])
 
 
-SCHEMES = [(2, "ovo"), (4, "ovo"), (4, "ovr"), (4, "crammer_singer")]
+SCHEMES = [(2, "ovo"), (4, "ovo"), (4, "ovr")]
 
 
 @pytest.mark.usefixtures("always_float32")

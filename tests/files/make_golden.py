@@ -38,7 +38,6 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
     "svc-three-classes": (mm.SVC(probability=True, trace=True), X, THREE),
     "svc-linear-sparse": (mm.SVC(kernel="linear"), sp.csr_array(np.round(X)), THREE),
     "svc-kernel-tree": (mm.SVC(kernel=TREE), X.astype(np.float32), TWO),
-    "svc-jointly": (mm.SVC(multi_class="crammer_singer"), X, THREE),
     "nu-svc": (mm.NuSVC(nu=0.3), X, TWO),
     "svr": (mm.SVR(), X, TARGET),
     "nu-svr": (mm.NuSVR(kernel="poly"), X, TARGET),
@@ -62,9 +61,6 @@ MODELS: dict[str, tuple[Any, Any, Any]] = {
         mm.StructuredPerceptron(mm.structured.Multiclass(), max_epochs=3, stop="epochs"), X, TWO),
     "kernel-pca": (mm.KernelPCA(2, kernel="rbf"), X, None),
     "nystroem": (mm.Nystroem(n_components=5), X, None),
-    "random-fourier": (mm.RandomFourier(n_components=6), X, None),
-    "polynomial-map": (mm.PolynomialMap(), X, None),
-    "circle-map": (mm.CircleMap(), X[:, :2], None),
     "pipeline": (make_pipeline(StandardScaler(), MinMaxScaler(), MaxAbsScaler(), mm.SVC()), X, TWO),
     "pipeline-of-texts": (make_pipeline(TfidfVectorizer(), mm.LinearSVC()), TEXTS, TWO),
     "pipeline-of-columns": (

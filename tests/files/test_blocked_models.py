@@ -132,17 +132,7 @@ def test_a_pipeline_of_the_scaler_and_the_model(name: str, rows_kept: bool, tmp_
     assert certify(again, X, y).holds(1e-4)
 
 
-@pytest.mark.parametrize(
-    "name", ["_signed_duals", "support_", "dual_coef_", "alpha_", "slack_", "_support_rows"]
-)
-def test_half_of_what_belongs_to_rows_is_refused(name: str, tmp_path: Path) -> None:
-    model, _ = fitted("two")
-    mm.save(model, tmp_path / "m.mmg")
-    with pytest.raises(mm.ModelFileError, match=f"lacks '{name}'"):
-        mm.load(without(tmp_path / "m.mmg", name))
-
-
-@pytest.mark.parametrize("name", ["margin_", "certificate_", "coef_"])
+@pytest.mark.parametrize("name", ["certificate_", "coef_"])
 def test_what_does_not_belong_to_rows_is_needed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

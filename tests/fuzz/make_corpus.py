@@ -63,12 +63,12 @@ def other_models() -> Iterator[tuple[str, Any]]:
     yield "voted", mm.VotedPerceptron(max_epochs=2).fit(X, SIGNS)
     yield "kernel-perceptron", mm.KernelPerceptron(max_epochs=2).fit(X, SIGNS)
     yield "bayes", mm.BayesPointClassifier(n_samples=20).fit(X, SIGNS)
+    yield "partitioned", mm.PartitionedSVC(size=6).fit(X, THREE)
     structured = mm.StructuredSVC(mm.structured.Multiclass(), tol=0.1)
     yield "structured", structured.fit(X, THREE)
     yield "kernel-pca", mm.KernelPCA(n_components=2, kernel="rbf").fit(X)
     yield "nystroem", make_pipeline(mm.Nystroem(n_components=3), mm.LinearSVC()).fit(X, SIGNS)
-    yield "fourier", mm.RandomFourier(n_components=4).fit(X)
-    yield "monomials", mm.PolynomialMap(degree=2).fit(X)
+    yield "monomials", mm.KernelPCA(n_components=2, kernel="poly", degree=2).fit(X)
     yield "scaled", make_pipeline(StandardScaler(), MinMaxScaler(), mm.SVC()).fit(X, SIGNS)
     columns = ColumnTransformer(
         [("a", make_pipeline(SimpleImputer(), MaxAbsScaler()), [0]), ("b", OneHotEncoder(), [1])]

@@ -18,29 +18,27 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from benchmarks import contest, datasets, fitting, growth, objective, race, table
-from benchmarks.against import Trial, agreement, targets
+from benchmarks import contest, datasets
+from benchmarks.against.checkouts import Trial, agreement, targets
+from benchmarks.beside import fitting, kernel, objective, perceptron, race, startup
+from benchmarks.beside.fitting import Crew, Fitting
+from benchmarks.beside.objective import Objective
+from benchmarks.beside.race import Case, Point, Race
+from benchmarks.beside.solvers import OURS, TOOLS
 from benchmarks.children import Child, FailedError, SlowError, call
 from benchmarks.contest import Contest, Outcome
 from benchmarks.datasets import Dataset
-from benchmarks.fitting import Crew, Fitting
 from benchmarks.measure import (
     Clocks,
     Sample,
     Timings,
-    exponent,
-    geometric_mean,
     interleave,
     ratio,
     spread,
     timed,
 )
-from benchmarks.objective import Objective
-from benchmarks.race import Case, Point, Race
-from benchmarks.report import Check, Kept, Report, Table, digits
+from benchmarks.report import Check, Report, Table
 from benchmarks.run import AGAINST, BENCHMARKS, main
-from benchmarks.solvers import OURS, TOOLS
-from benchmarks.suite import kernel, linear, perceptron, startup
 
 
 @pytest.fixture(autouse=True)
@@ -104,63 +102,13 @@ def test_a_disturbed_round_cancels_in_the_ratio() -> None:
     assert spread(ratio(theirs, ours)) == (2.0, 2.0, 2.0, 3, 3)
 
 
-def test_quartiles_are_those_of_numpy() -> None:
-    values = np.array([5.0, 1.0, 4.0, 2.0, 3.0])
-    assert spread(values) == (3.0, 2.0, 4.0, 5, 5)
-
-
 def test_a_round_lost_in_noise_gives_no_ratio_and_is_counted() -> None:
     found = spread(ratio(np.array([2.0, 2.0, 2.0]), np.array([1.0, -1.0, 0.0])))
     assert found == (2.0, 2.0, 2.0, 1, 3)
     assert spread([np.nan]).rounds == 0
 
 
-def test_means_and_exponents() -> None:
-    assert geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
-    assert np.isnan(geometric_mean([]))
-    rows = [10, 100, 1000]
-    assert exponent(rows, [3.0 * n**1.5 for n in rows]) == pytest.approx(1.5)
-    assert np.isnan(exponent([10], [1.0]))
-
-
-def test_impossible_counts_are_refused() -> None:
-    with pytest.raises(ValueError, match="at least 1, got 0"):
-        interleave({}, repeats=0)
-
-
-def test_garbage_collection_is_back_after_a_failure() -> None:
-    def fails() -> Sample:
-        raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError, match="no"):
-        interleave({"it": fails}, repeats=1)
-    assert gc.isenabled()
-
-
 # ------------------------------------------------------------ reporting
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0.00"), (1.234, "1.23"), (12345.6, "12,346"), (0.00123, "0.00123"), (-2.0, "-2.00")],
-)
-def test_three_digits(value: float, text: str) -> None:
-    assert digits(value) == text
-
-
-def test_a_table_is_aligned_and_markdown() -> None:
-    found = Table("t", [{"name": "a", "x": spread([1.0, 2.0, 3.0])}, {"name": "long", "x": None}])
-    lines = str(found).splitlines()
-    assert len({len(line) for line in lines}) == 1
-    assert lines[1].startswith("| ----")
-    assert lines[1].endswith("-: |")
-    assert "2.00 (1.50–2.50)" in lines[2]
-
-
-def test_lost_rounds_show_in_the_table() -> None:
-    found = Table("t", [{"x": spread([1.0, np.nan])}, {"x": spread([np.nan])}])
-    assert "1 of 2 rounds" in str(found)
-    assert "lost in noise" in str(found)
 
 
 def test_nan_and_numpy_numbers_survive_json(tmp_path: Path) -> None:
@@ -176,19 +124,6 @@ def test_only_a_different_problem_makes_figures_incomparable() -> None:
     assert Report("r", checks=[Check("target", "fast", False, "")]).comparable
     assert Report("r", checks=[Check("same problem", "c", None, "")]).comparable
     assert not Report("r", checks=[Check("same problem", "c", False, "")]).comparable
-
-
-def test_a_run_that_was_ended_goes_on(tmp_path: Path) -> None:
-    file = tmp_path / "cells.jsonl"
-    Kept(file, "all rows").add("a", {"gap": np.float64(0.5)})
-    with file.open("a") as half:
-        half.write('{"of": "all')  # killed while it wrote
-    for _ in range(2):
-        kept = Kept(file, "all rows")
-        assert kept.get("a") == {"gap": 0.5}
-    assert Kept(file, "few rows").get("a") is None
-    kept.add("a", {"gap": 0.25})
-    assert Kept(file, "all rows").cells() == [{"gap": 0.25}]
 
 
 # ------------------------------------------------------------ data
@@ -237,20 +172,9 @@ def test_test_rows_are_scaled_by_what_training_rows_say(how: str) -> None:
         assert np.abs(found.X).max(axis=0) == pytest.approx(1)
 
 
-def test_the_default_gamma_is_scikit_learns() -> None:
-    import scipy.sparse as sp
-
-    X = np.random.default_rng(2).normal(size=(20, 4))
-    for rows in (X, sp.csr_matrix(X)):
-        gamma = kernel.default_gamma(Dataset("d", rows, X[:, 0]))
-        assert gamma == pytest.approx(1 / (4 * X.var()))
-
-
 def test_unknown_cases_are_refused() -> None:
     with pytest.raises(SystemExit, match="this benchmark has a9a"):
         main(["kernel", "--only", "no-such-set"])
-    with pytest.raises(SystemExit, match="tol=1e-6"):
-        main(["kernel-table", "--only", "tol=1e-9"])
 
 
 # ------------------------------------------------------------ those who are compared
@@ -296,12 +220,6 @@ def test_several_classes_are_judged_by_the_worst_subproblem() -> None:
     proof = session.judge()
     assert 0 <= proof["gap"] <= 1e-3
     assert proof["dual"] <= proof["primal"]
-
-
-def test_the_limit_line_is_that_of_the_last_model() -> None:
-    session = Fitting(blobs(), Objective(gamma=0.3), OURS.name, 1)
-    session.fit(1e-3)
-    assert session.limit_line()["wall"] > 0
 
 
 def test_children_answer_fail_end_and_are_killed() -> None:
@@ -384,32 +302,6 @@ def test_an_objective_below_the_proved_bound_is_found(primal: float, holds: bool
     assert same.holds is holds
 
 
-# ------------------------------------------------------------ a table's cells
-
-
-def table_cell(**said: Any) -> table.Found:
-    cell = {"data": "a", "columns": "scaled", "objective": "C=1", "tol": 1e-6, table.LEAD: None}
-    return cell | {table.STATUS: "OPTIMAL", table.GAP: 1e-7, table.SECONDS: 1.0} | said
-
-
-def test_a_claim_without_proof_is_found() -> None:
-    for status, gap, verdicts in (
-        ("OPTIMAL", 1e-7, [True, True]),
-        ("MAX_TIME", 1e-2, [True, False]),
-        ("OPTIMAL", 1e-2, [False, False]),
-    ):
-        cell = table_cell(**{table.STATUS: status, table.GAP: gap})
-        claimed, loose, tight, libsvm = table.checks(kernel.GRID, [cell])
-        assert [claimed.holds, tight.holds] == verdicts
-        assert loose.holds is libsvm.holds is None
-
-
-@pytest.mark.parametrize(("lead", "holds"), [(1e-7, True), (-1e-12, True), (-1e-7, False)])
-def test_a_dual_below_libsvms_is_found(lead: float, holds: bool) -> None:
-    cell = table_cell(**{table.LEAD: lead})
-    assert table.checks(kernel.GRID, [cell])[-1].holds is holds
-
-
 # ------------------------------------------------------------ contests, and two checkouts
 
 
@@ -466,8 +358,8 @@ def test_what_became_slower_or_larger_is_named() -> None:
 def test_only_a_checkout_is_compared_with(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="neither a checkout of maxmargin nor its src folder"):
         main(["kpca", "--quick", "--against", str(tmp_path)])
-    with pytest.raises(SystemExit, match="path has nothing to compare"):
-        main(["path", "--against", str(tmp_path)])
+    with pytest.raises(SystemExit, match="perceptron has nothing to compare"):
+        main(["perceptron", "--against", str(tmp_path)])
 
 
 @pytest.mark.wide
@@ -517,12 +409,11 @@ class InThisProcess:
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Return a function that runs a benchmark on generated sets and reads what it wrote."""
-    for module in (race, growth, table):
-        monkeypatch.setattr(module, "Crew", InThisProcess)
+    monkeypatch.setattr(race, "Crew", InThisProcess)
     rng = np.random.default_rng(3)
-    sizes = {"svmguide1": 2, "satimage": 3, "abalone": 9, "magic04": 2, "covtype": 4}
+    sizes = {"svmguide1": 2, "satimage": 3, "abalone": 9, "magic04": 2}
     for name, labels in sizes.items():
-        points = rng.normal(size=(450 if name == "covtype" else 80, 2)) * 2
+        points = rng.normal(size=(80, 2)) * 2
         lines = (f"{k % labels} 1:{x + k % labels} 2:{z}\n" for k, (x, z) in enumerate(points))
         (tmp_path / f"{name}.svm.xz").write_bytes(lzma.compress("".join(lines).encode()))
 
@@ -544,8 +435,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
 def test_kernel_runs(run: Callable[..., Any]) -> None:
     names = ("satimage", "abalone")
-    content = run("kernel", "--threads", "1", "--only", *names, "growth", "memory")
-    reached, pairs, means, anatomies, predicted, fits, grown, *_ = (
+    content = run("kernel", "--threads", "1", "--only", *names)
+    reached, pairs, means, anatomies, predicted, fits = (
         found["rows"] for found in content["tables"]
     )
     assert [row["data"] for row in reached] == [n for n in names for _ in kernel.TARGETS]
@@ -556,7 +447,6 @@ def test_kernel_runs(run: Callable[..., Any]) -> None:
     assert [row["data"] for row in anatomies] == list(names)
     assert {row["candidate"] for row in predicted} == {"maxmargin", "LIBSVM", "limit line"}
     assert {row["tool"] for row in fits} == {"maxmargin", "LIBSVM"}
-    assert grown[-1]["rows"] == "exponent of n"
 
 
 def test_the_race_of_defaults_is_of_the_quoted_sets(run: Callable[..., Any]) -> None:
@@ -577,36 +467,12 @@ def test_linear_runs(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -
     assert {row["status"] for row in fits if row["tool"] == "maxmargin"} == {"OPTIMAL"}
 
 
-def test_tables_run_and_go_on(run: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
-    cells = len(kernel.COSTS) * len(kernel.FACTORS)
-    content = run("kernel-table", "--compare", "--only", "svmguide1", "tol=1e-6")
-    assert len(content["tables"][0]["rows"]) == 2 * cells  # scaled and as it is
-    content = run("kernel-table", "--only", "abalone", "svmguide1", "tol=1e-6")
-    rows = content["tables"][0]["rows"]
-    assert len(rows) == 4 * cells  # those known from before are there too
-    assert all(row["LIBSVM"] for row in rows if row["data"] == "svmguide1")
-    assert "svmguide1 scaled, C=1000, γ×100, tol=1e-06: OPTIMAL" in capsys.readouterr().out
-    content = run("linear-table", "--only", "satimage", "abalone")
-    assert len(content["tables"][0]["rows"]) == 2 * 2 * 3
-    assert all(check["holds"] is not False for check in content["checks"])
-
-
-def test_perceptron_runs(run: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
-    sets = ("dense-float32", "sparse-synthetic")
-    content = run("perceptron", "--only", *sets)
-    assert "/ maxmargin, CPU" in capsys.readouterr().out
-    assert [row["candidate"] for row in content["tables"][0]["rows"]] == 4 * [
-        "maxmargin", "maxmargin, averaged", "scikit-learn"
-    ]  # fmt: skip
-    assert all(check["holds"] for check in content["checks"])
-
-
 def test_startup_runs_whatever_the_children_say(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = json.dumps({"wall": 1.0, "cpu": 1.0, "signatures": 3, "cached": 0})
     monkeypatch.setattr(startup, "run_python", lambda *_: said)
-    monkeypatch.setattr(startup, "_copied", lambda _, folder: {"NUMBA_CACHE_DIR": str(folder)})
+    monkeypatch.setattr(startup, "copied", lambda _, folder: {"NUMBA_CACHE_DIR": str(folder)})
     content = run("startup")
     assert [row["case"] for row in content["tables"][0]["rows"]] == ["warm"] * len(startup.WARM)
 
@@ -615,10 +481,8 @@ def test_startup_runs_whatever_the_children_say(
 @pytest.mark.parametrize(
     ("name", "only"),
     [
-        ("linear", ["dense-float32", "threads", "growth"]),
-        ("perceptron", ["stream"]),
+        ("linear", ["dense-float32"]),
         ("startup", ["cold"]),
-        ("path", ["dense-float64 SVC"]),
         ("kpca", ["5k"]),
         ("search", ["satimage"]),
         ("everyday", ["SVC, iris", "SVC(max_time=1)"]),
@@ -627,8 +491,7 @@ def test_startup_runs_whatever_the_children_say(
 def test_every_benchmark_runs(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, name: str, only: list[str]
 ) -> None:
-    for module in (race, growth):
-        monkeypatch.setattr(module, "Crew", Crew)
+    monkeypatch.setattr(race, "Crew", Crew)
     assert run(name, "--only", *only)["tables"]
 
 
@@ -638,7 +501,3 @@ def test_every_benchmark_says_what_it_is(name: str) -> None:
     found = importlib.import_module(module)
     assert found.__doc__
     assert callable(getattr(found, function))
-
-
-def test_targets_are_tighter_than_what_is_asked_of_the_bound() -> None:
-    assert min(OURS.settings) <= 0.1 * min(*kernel.TARGETS, *linear.TARGETS)

@@ -297,9 +297,8 @@ def test_streams_that_others_replace_stay_theirs(
     open_terminal: OpenTerminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal, theirs = open_terminal(), io.StringIO()
-    monkeypatch.setattr(module, "_DELAY", math.inf)
+    monkeypatch.setattr(module, "_DELAY", 0.2)
     with progress("Before"), redirect_stderr(theirs):  # it appears while standard error is theirs
-        monkeypatch.setattr(module, "_DELAY", 0.0)
         until("Before", terminal)
         sys.stderr.write("words\n")
     assert theirs.getvalue() == "words\n"
@@ -429,7 +428,6 @@ def test_without_a_thread_there_is_no_bar(
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(module, "_watcher", None)
     monkeypatch.setattr(threading.Thread, "start", refuse)
     assert run(Halving()).run.status is Status.OPTIMAL
     assert terminal.getvalue() == ""
@@ -509,7 +507,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
     """The bars that were begun; nothing is drawn."""
     begun: list[Any] = []
     monkeypatch.setattr(module, "find_renderer", lambda: nullcontext)
-    monkeypatch.setattr(module, "_wake_watcher", lambda: begun.append(module._outermost))
+    monkeypatch.setattr(module, "_draw", lambda bar, *_: begun.append(bar))
     return begun
 
 

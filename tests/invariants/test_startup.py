@@ -96,6 +96,8 @@ def test_works_where_the_package_cannot_be_written(
 
 def test_pictures_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    display = maxmargin.plots.LossDisplay()  # holds data, and needs nothing yet
+    display = maxmargin.plots.SearchDisplay(
+        "C", [1, 2], [0.5, 0.6], (1,)
+    )  # holds data, and needs nothing yet
     with pytest.raises(ImportError, match=r"pip install matplotlib"):
         display.plot()

@@ -12,7 +12,7 @@ from maxmargin.reports import versions
 
 
 def test_everything_that_is_installed_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    mm.show_versions()
+    versions.show_versions()
     shown = capsys.readouterr().out
     for fact in (platform.python_version(), mm.__version__, np.__version__, str(os.cpu_count())):
         assert fact in shown
@@ -32,7 +32,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "requires", lambda _: ["numpy", "nothing>=1; extra == 'plot'"])
     found = versions.collect_versions()
     assert found["Extras"] == {"plot": "nothing not installed"}
-    assert list(found["Packages"]) == ["maxmargin", "numpy"]
+    assert list(found["Packages of maxmargin"]) == ["maxmargin", "numpy"]
 
 
 def test_the_folder_of_compiled_loops_is_found() -> None:

@@ -1,10 +1,9 @@
-"""The compiled path over costs: gaps recomputed in more digits, against Clarabel and LIBSVM."""
+"""The compiled path over costs: gaps recomputed in more digits, and Clarabel's objectives."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from sklearn import svm
 
 from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss, Path
@@ -97,28 +96,14 @@ def check(name: str, spec: Spec, X: Floats, y: Floats, weight: Any = None, free:
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", ["SVC", "SVR"])
 def test_gaps_at_all_costs(name: str, kernel: str, free: bool) -> None:
-    for n in (4, 7, 40):
+    for n in (3, 4, 7, 13, 40):
         check(name, KERNELS[kernel], *rows_of(n, name), free=free)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("name", ["SVC", "SVR"])
-def test_gaps_of_many_problems(name: str, kernel: str) -> None:
-    for n in (3, 4, 5, 9, 13, 30, 150, 400):
-        for seed in range(8 if n < 100 else 1):
-            for free in (True, False):
-                check(name, KERNELS[kernel], *rows_of(n, name, seed), free=free)
-
-
 def test_a_gap_that_does_not_always_fall_is_no_standstill() -> None:
-    """On the way to C = 1e5 it rises for many looks, while the dual objective still grows."""
+    """On the way to C = 1e5 it rises for many checks, while the dual objective still grows."""
     check("SVR", rbf(0.01), *rows_of(400, "SVR"), free=False)
-
-
-@pytest.mark.parametrize("name", ["SVC", "SVR"])
-def test_gaps_of_400_rows(name: str) -> None:
-    check(name, rbf(1.0), *rows_of(400, name), costs=[1e-4, 0.1, 10.0, 1e3])
+    check("SVC", rbf(1.0), *rows_of(400, "SVC"), costs=[1e-4, 0.1, 10.0, 1e3])
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
@@ -132,17 +117,12 @@ def test_weights_of_which_some_are_zero(name: str, kernel: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
-def test_repeated_rows_with_conflicting_labels(kernel: str) -> None:
+def test_repeated_rows_with_conflicting_labels_and_a_class_of_two_rows(kernel: str) -> None:
     X, y = rows_of(12, "SVC")
     X, y = np.repeat(X, 3, axis=0), np.repeat(y, 3)
     y[::4] *= -1
     check("SVC", KERNELS[kernel], X, y)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
-def test_a_class_of_two_rows(kernel: str) -> None:
-    X, _ = rows_of(50, "SVC")
-    check("SVC", KERNELS[kernel], X, np.where(np.arange(50) < 2, 1.0, -1.0))
+    check("SVC", KERNELS[kernel], X, np.where(np.arange(36) < 2, 1.0, -1.0))
 
 
 @pytest.mark.parametrize("name", ["SVC", "SVR"])
@@ -159,23 +139,6 @@ def test_objectives_beside_clarabel(name: str, kernel: str) -> None:
         assert own.dual >= below - TOL * abs(below)
         assert own.dual <= above * (1 + 1e-9)
         assert own.primal >= below * (1 - 1e-9)
-
-
-@pytest.mark.parametrize("name", ["SVC", "SVR"])
-def test_objectives_beside_libsvm(name: str) -> None:
-    X, y = rows_of(80, name)
-    K = rbf(0.5).gram(X)
-    found = solved(stated(name, K, y), COSTS)
-    for c, C in enumerate(COSTS):
-        model = getattr(svm, name)(kernel="precomputed", C=C, tol=1e-6, max_iter=10**6)
-        model.fit(K.astype(float), y)
-        a = np.zeros(len(y))
-        a[model.support_] = model.dual_coef_[0]
-        machine = stated(name, K, y, C=C)
-        own = bounds(machine, found.coefficients[c], found.intercepts[c])
-        theirs = bounds(machine, a, float(model.intercept_[0]))
-        assert own.primal <= theirs.primal * (1 + TOL)
-        assert own.dual >= theirs.dual * (1 - TOL)
 
 
 @pytest.mark.wide
@@ -209,17 +172,6 @@ def _plain(name: str, K: Floats, y: Floats, C: float) -> Machine:
     small = stated(name, np.zeros((len(y), 1)), y, C=C)
     target, low, high = (np.asarray(part, float) for part in small[1:4])
     return Machine(K, target, low, high, small.rows, small.groups, small.totals)  # type: ignore[arg-type]
-
-
-def test_what_is_not_a_solution_is_refused() -> None:
-    X, y = rows_of(40, "SVC")
-    machine = stated("SVC", rbf(1.0).gram(X), y)
-    found = solved(machine, [1.0])
-    a, b = found.coefficients[0], float(found.intercepts[0])
-    assert bounds(machine, a, b).within(TOL)
-    assert not bounds(machine, 0.9 * a, b).within(TOL)
-    assert not bounds(machine, a, b + 0.1).within(TOL)
-    assert not bounds(machine, np.roll(a, 1), b).within(TOL)
 
 
 def test_without_rounds_the_gap_is_still_told() -> None:

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.model_selection.search import run
-from maxmargin.model_selection.search.contenders import Standings
 from maxmargin.model_selection.search.metrics import METRICS, find_metrics
+from maxmargin.model_selection.search.run import Standings
 
 GRID = {"C": np.logspace(-2, 3, 6), "gamma": [0.05, 0.3, 2.0]}
 SVC, SVR = mm.SVC(tol=1e-6), mm.SVR(tol=1e-6)
@@ -112,28 +111,6 @@ def test_the_winner_is_that_of_all_solved_to_tol(case: str) -> None:
 
 
 @pytest.mark.usefixtures("few_rows_suffice")
-def test_the_winner_is_that_of_grid_search() -> None:
-    for seed in range(3):
-        X, y = rows_of(10 + seed, "three")
-        ours = mm.SVCSearchCV(SVC, GRID, cv=3).fit(X, y)
-        theirs = GridSearchCV(SVC, GRID, cv=3).fit(X, y)
-        assert ours.best_params_ == theirs.best_params_
-        assert ours.best_score_ == pytest.approx(theirs.best_score_, abs=1e-12)
-
-
-@pytest.mark.full
-@pytest.mark.usefixtures("few_rows_suffice")
-@pytest.mark.parametrize("kind", ["two", "three", "targets"])
-def test_winners_of_many_problems(kind: str) -> None:
-    for seed in range(100, 140):
-        X, y = rows_of(seed, kind, n=60 + 5 * (seed % 20))
-        machine = SVR if kind == "targets" else SVC
-        search = mm.SVCSearchCV(machine, GRID, cv=4, refit=False)
-        every = clone(search).set_params(refine="all").fit(X, y)
-        assert search.fit(X, y).best_index_ == every.best_index_, seed
-
-
-@pytest.mark.usefixtures("few_rows_suffice")
 def test_ties_go_to_the_first() -> None:
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(-4, 1, (40, 2)), rng.normal(4, 1, (40, 2))])
@@ -183,11 +160,10 @@ def test_what_is_out_keeps_a_wide_gap() -> None:
     "settings",
     [
         {"refine": "all"},
-        {"abandon": True},
         {"refit": lambda results: 0},
         {"scoring": ["accuracy", "roc_auc"], "refit": False},
     ],
-    ids=["all", "abandoned", "chosen", "no winner"],
+    ids=["all", "chosen", "no winner"],
 )
 def test_where_all_are_solved_to_tol(settings: dict[str, Any]) -> None:
     X, y = rows_of(0, "two")
@@ -272,14 +248,3 @@ def test_what_metrics_leave_to_scikit_learn() -> None:
     assert find_metrics({}, True) is None
     assert find_metrics(None, False) is METRICS["r2"]
     assert find_metrics({"mine": "accuracy"}, True) == {"mine": METRICS["accuracy"]}
-
-
-@pytest.mark.parametrize("scoring", [None, "balanced_accuracy", ["accuracy", "balanced_accuracy"]])
-def test_searches_score_as_scikit_learn_does(scoring: Any) -> None:
-    X, y = rows_of(1, "three")
-    settings: Any = {"cv": 3, "refit": False, "scoring": scoring, "return_train_score": True}
-    ours = mm.SVCSearchCV(SVC, {"C": [0.1, 10]}, **settings).fit(X, np.array(["a", "b", "c"])[y])
-    theirs = GridSearchCV(SVC, {"C": [0.1, 10]}, **settings).fit(X, np.array(["a", "b", "c"])[y])
-    for name, values in theirs.cv_results_.items():
-        if name.startswith("split"):
-            np.testing.assert_array_equal(ours.cv_results_[name], values)

@@ -2,11 +2,11 @@
 
 import warnings
 from copy import copy
+from types import SimpleNamespace
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from matplotlib import pyplot as plt
@@ -23,6 +23,7 @@ from tests.support.drawing import assert_apart, assert_fits
 mpl.use("Agg")
 plots: Any = mm.plots
 
+UNDECIDED = SimpleNamespace(separable=None, classes=(0, 1))
 COLUMN = 3.5  # width of one column of a journal, in inches
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -83,55 +84,6 @@ def inside(polygon: Any, point: Any, slack: float = 1e-9) -> bool:
     return bool((cross(side, way) >= -slack).all())
 
 
-# ------------------------------------------------------------------- losses
-
-
-def test_a_display_saves_itself(tmp_path: Any) -> None:
-    assert plots.LossDisplay().save(tmp_path / "picture.svg").stat().st_size > 1000
-
-
-def test_surrogates_are_never_below_the_zero_one_loss() -> None:
-    display = plots.LossDisplay().plot()
-    curves = {name: line.get_ydata() for name, line in display.lines_.items()}
-    m = display.lines_["hinge"].get_xdata()
-    assert {0.0, 1.0} <= set(m)
-    assert_array_equal(curves["0/1"], m <= 0)
-    for name in ("hinge", "squared hinge", "logistic", "squared"):
-        assert (curves[name] >= curves["0/1"]).all()
-        assert_allclose(curves[name][m == 0], 1.0)
-    assert_allclose(curves["hinge"], np.maximum(0, 1 - m))
-    assert_allclose(curves["squared hinge"], curves["hinge"] ** 2)
-    assert_allclose(curves["perceptron"], np.maximum(0, -m))
-    assert (curves["squared"] >= curves["squared hinge"]).all()
-    for name in curves.keys() - {"0/1"}:
-        slopes = np.diff(curves[name]) / np.diff(m)
-        assert (np.diff(slopes) >= -1e-9).all(), f"{name} is not convex"
-
-
-def test_losses_by_name_and_by_function() -> None:
-    assert list(plots.LossDisplay("hinge").plot().lines_) == ["hinge"]
-    ramp = plots.LossDisplay({"ramp": lambda m: np.clip(1 - m, 0, 1)}).plot()
-    assert legend_of(ramp.ax_) == ["ramp"]
-    assert ramp.lines_["ramp"].get_ydata().max() == 1
-    assert list(plots.LossDisplay(["hinge"], limits=(2, 3)).plot().margins_[[0, -1]]) == [2, 3]
-
-
-@pytest.mark.parametrize(
-    ("how", "error", "words"),
-    [
-        ({"losses": ["hinges"]}, ValueError, "'hinges'"),
-        ({"losses": []}, ValueError, "at least one"),
-        ({"losses": {"one": 1}}, TypeError, "not callable"),
-        ({"losses": {"one": lambda m: 1.0}}, ValueError, "one number for each"),
-        ({"limits": (1, 1)}, ValueError, "low < high"),
-        ({"most": 0}, ValueError, "most=0"),
-    ],
-)
-def test_bad_losses(how: dict[str, Any], error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
-        plots.LossDisplay(**how).plot()
-
-
 # ------------------------------------------------------------------- convergence
 
 
@@ -185,12 +137,6 @@ def test_models_without_a_trace_are_told_how_to_get_one(blobs: Any) -> None:
         plots.ConvergenceDisplay({"a": [[(1, 1)]]}, x="hours").plot()
     with pytest.raises(ValueError, match=r"shape \(2,\)"):
         plots.ConvergenceDisplay({"a": [(1, 1)]}).plot()
-
-
-def test_hostile_names_of_models(linear: Any) -> None:
-    display = plots.ConvergenceDisplay.from_estimators(dict.fromkeys(HOSTILE, linear))
-    assert len(legend_of(display.ax_)) == len(HOSTILE) + 1
-    assert_fits(settled(display.figure_))
 
 
 # ------------------------------------------------------------------- path
@@ -310,34 +256,13 @@ def test_axes_are_chosen_by_name(search: Any) -> None:
     assert [t.get_text() for t in curve.ax_.get_xticklabels()] == ["rbf", "laplacian"]
 
 
-def test_abandoned_cells_are_hatched_and_explained() -> None:
-    X, y = mm.datasets.moons(60, noise=0.4, random_state=0)
-    grid = {"C": [0.01, 1.0], "gamma": [1.0, 100.0]}
-    search = mm.SVCSearchCV(mm.SVC(), grid, cv=4, abandon=True).fit(X, y)
-    lost = search.cv_results_["abandoned"]
-    assert lost.any()
-    display = plots.SearchDisplay.from_estimator(search)
-    paths = display.abandoned_.get_paths()
-    assert len(paths) == lost.sum()
-    assert display.abandoned_.get_hatch()
-    for params in np.array(search.cv_results_["params"])[lost]:
-        place = [display.x_values.index(params["C"]), display.y_values.index(params["gamma"])]
-        assert any(path.contains_point(place) for path in paths)
-    assert any("given up" in words for words in legend_of(display.ax_))
-    curve = plots.SearchDisplay(
-        "C", [1, 2, 3], [0.5, np.nan, 0.7], (2,), abandoned=[False, True, False]
-    ).plot()
-    assert_array_equal(curve.abandoned_.get_offsets()[:, 0], [2])
-
-
-def test_cells_without_a_score_are_hatched_differently(blobs: Any) -> None:
+def test_cells_without_a_score_are_hatched(blobs: Any) -> None:
     X, y = blobs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitFailedWarning)
         warnings.simplefilter("ignore", UserWarning)
         search = GridSearchCV(mm.LinearSVC(), {"C": [-1, 1], "tol": [1e-3, 1e-4]}, cv=2).fit(X, y)
     display = plots.SearchDisplay.from_estimator(search)
-    assert display.abandoned_ is None
     assert "no score" in legend_of(display.ax_)
 
 
@@ -414,30 +339,21 @@ def test_the_drawn_line_separates(apart: Any) -> None:
     assert_array_equal(np.unique(drawn, axis=0), np.unique(X, axis=0))
 
 
-@pytest.mark.wide
-def test_vertical_and_horizontal_planes() -> None:
-    for X in ([[0, 0], [2, 0], [0, 1], [2, 1]], [[0, 0], [0, 2], [1, 0], [1, 2]]):
-        display = plots.SeparabilityDisplay.from_data(X, [0, 1, 0, 1])
-        middle = display.line_.get_xydata().mean(axis=0)
-        assert_allclose(middle, np.mean(X, axis=0))
-        assert display.margin == 1
-
-
 def test_the_hulls_contain_the_common_point(blobs: Any) -> None:
     X, y = blobs
     display = plots.SeparabilityDisplay.from_data(X, y)
-    point = display.common_.get_offsets()[0]
+    point, witness = display.common_.get_offsets()[0], display.found.witness
     for label, polygon in zip((-1, 1), display.hulls_, strict=True):
         corners = polygon.get_xy()[:-1]
         assert inside(corners, point)
         assert all(inside(corners, row) for row in X[y == label])
         assert {tuple(corner) for corner in corners} <= {tuple(row) for row in X[y == label]}
-        own = y[display.rows] == label
-        weights = display.weights[own]
+        own = y[witness.rows] == label
+        weights = witness.weights[own]
         assert (weights >= 0).all()
         assert_allclose(weights.sum(), 1)
-        assert_allclose(weights @ X[display.rows[own]], point)
-    assert_array_equal(display.carriers_.get_offsets(), X[display.rows])
+        assert_allclose(weights @ X[witness.rows[own]], point)
+    assert_array_equal(display.carriers_.get_offsets(), X[witness.rows])
     assert display.line_ is None
 
 
@@ -469,7 +385,7 @@ def test_more_columns_are_seen_edge_on() -> None:
 
 def test_one_column_is_a_line() -> None:
     display = plots.SeparabilityDisplay.from_data([[0.0], [2.0], [1.0], [3.0]], [0, 0, 1, 1])
-    assert display.separable is False
+    assert display.found.separable is False
     assert 1 <= display.common_.get_offsets()[0, 0] <= 2
     assert_fits(settled(display.figure_))
     gap = plots.SeparabilityDisplay.from_data([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
@@ -480,17 +396,16 @@ def test_of_several_classes_the_deciding_pair_is_drawn(apart: Any) -> None:
     X, y = apart
     three = np.where(X[:, 1] > 1, 7, y)
     display = plots.SeparabilityDisplay.from_data(X, three)
-    found = mm.separate(X, three)
-    assert (display.separable, len(display.classes)) == (found.separable, 2)
+    assert display.found.separable == mm.separate(X, three).separable
+    assert len(display.found.classes) == 2
     chosen = plots.SeparabilityDisplay.from_data(X, three, pair=(1, -1))
-    assert (chosen.classes, chosen.separable) == ((-1, 1), True)
+    assert (chosen.found.classes, chosen.found.separable) == ((-1, 1), True)
     with pytest.raises(ValueError, match=r"pair=\(1, 2\)"):
         plots.SeparabilityDisplay.from_data(X, three, pair=(1, 2))
 
 
 def test_undecided_is_said() -> None:
-    display = plots.SeparabilityDisplay(
-        np.eye(2), [0, 1], classes=(0, 1), separable=None).plot()  # fmt: skip
+    display = plots.SeparabilityDisplay(np.eye(2), [0, 1], UNDECIDED).plot()
     assert "undecided" in display.ax_.get_title()
     assert display.common_ is None
     assert display.carriers_ is None
@@ -503,19 +418,3 @@ def test_many_rows_are_thinned_openly_and_hulls_are_of_all() -> None:
     assert "of 100,000" in display.ax_.texts[0].get_text()
     assert all(inside(display.hulls_[1].get_xy()[:-1], row) for row in X[y == 1][::97])
     assert_apart(settled(display.figure_))
-
-
-@pytest.mark.wide
-@pytest.mark.parametrize("labels", [HOSTILE[:2], HOSTILE[2:4], HOSTILE[4:6], HOSTILE[6:]])
-def test_hostile_columns_and_labels(labels: list[str], blobs: Any) -> None:
-    X, y = blobs
-    frame = pd.DataFrame(X, columns=[labels[1], labels[0]])
-    display = plots.SeparabilityDisplay.from_data(frame, np.where(y > 0, *labels))
-    assert len(legend_of(display.ax_)) == 6
-    assert_fits(settled(display.figure_))
-
-
-def test_column_names_are_axis_labels(blobs: Any) -> None:
-    X, y = blobs
-    display = plots.SeparabilityDisplay.from_data(pd.DataFrame(X, columns=["age", "size"]), y)
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("age", "size")

@@ -41,9 +41,6 @@ def search(labels: Any, **more: Any) -> Any:
 
 
 MAKERS: dict[str, Callable[[Any, Any], Any]] = {
-    "losses": lambda X, y: plots.LossDisplay(
-        {name: lambda m: np.maximum(0, 1 - m) for name in names(y)}
-    ),
     "convergence": lambda X, y: plots.ConvergenceDisplay(
         {name: [[(0.1, 0.5), (0.2, 0.1), (0.5, 1e-4)]] for name in names(y)}, tols=[1e-3]
     ),
@@ -65,21 +62,13 @@ MAKERS: dict[str, Callable[[Any, Any], Any]] = {
     "panels": lambda X, y: plots.PerceptronPathDisplay.from_estimator(
         perceptron(X, y), X, y, panels=6
     ),
-    "update": lambda X, y: plots.UpdateDisplay.from_estimator(perceptron(X, y)),
-    "separators": lambda X, y: plots.SeparatorsDisplay.from_data(X, y, bands=True, n_lines=4),
-    "version space": lambda X, y: plots.VersionSpaceDisplay.from_data(X, y),
-    "vote": lambda X, y: plots.VersionSpaceDisplay.from_data(X, y, view="plane"),
-    "circle": lambda X, y: plots.KernelLiftDisplay.from_data(X, mixed(y)),
-    "gaussian": lambda X, y: plots.KernelLiftDisplay.from_data(X, y, lift="gaussian"),
     "components": lambda X, y: plots.KernelPCADisplay.from_estimator(
         mm.KernelPCA(3, kernel="rbf").fit(X), X, y
     ),
     "gram": lambda X, y: plots.GramDisplay.from_kernel("rbf", X, y),
-    "prior": lambda X, y: plots.PriorSamplesDisplay.from_kernels(dict.fromkeys(names(y), "rbf")),
 }
-NARROW = ("losses", "convergence", "path", "map", "curve", "plane", "hulls", "margin",
-          "margin along w", "margin of a kernel", "lines", "separators", "version space",
-          "vote")  # fmt: skip
+NARROW = ("convergence", "path", "map", "curve", "plane", "hulls", "margin", "margin along w",
+          "margin of a kernel", "lines")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -145,8 +134,8 @@ def test_hostile_names_are_drawn_as_text(name: str, pair: tuple[str, str], tmp_p
 
 
 def test_a_display_that_fails_leaves_no_figure_behind() -> None:
-    with pytest.raises(ValueError, match="low < high"):
-        plots.LossDisplay(limits=(1, 0)).plot()
+    with pytest.raises(ValueError, match=r"scores has shape \(1,\)"):
+        plots.SearchDisplay("C", [1, 2], [0.5], (0,)).plot()
     assert not plt.get_fignums()
 
 

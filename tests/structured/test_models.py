@@ -1,7 +1,7 @@
 """Decoders, differences and losses of the ready models against lists of all outputs."""
 
 import pickle
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,39 +26,27 @@ def case(name: str, seed: int, coarse: bool = False, sparse: bool = False) -> tu
     rng = np.random.default_rng(seed)
     X: Any
     Y: Any
-    if name in ("chain", "ranking"):
+    if name == "chain":
         X = [numbers(rng, (rng.integers(1, 5), 3), coarse) for _ in range(4)]
-        if name == "chain":
-            model: Any = mm.structured.Chain(3, weight=[1.0, 0.5, 2.0])
-            Y = [rng.integers(0, 3, len(x)) for x in X]
-        else:
-            model, Y = mm.structured.Ranking(), [rng.integers(0, 2, len(x)) for x in X]
-        if sparse:
-            X = [sp.csr_matrix(x) for x in X]
+        model: Any = mm.structured.Chain(3, weight=[1.0, 0.5, 2.0])
+        Y = [rng.integers(0, 3, len(x)) for x in X]
+        X = [sp.csr_matrix(x) for x in X] if sparse else X
     else:
         X = numbers(rng, (6, 3), coarse)
-        if name == "multiclass":
-            cost = rng.integers(0, 4, (3, 3)) * (1 - np.eye(3))
-            model, Y = mm.structured.Multiclass(cost=cost), np.array(list("abcabc"))
-        else:
-            model = mm.structured.Multilabel(pairs=[(2, 0), (0, 3)])
-            Y = rng.integers(0, 2, (6, 4))
+        cost = rng.integers(0, 4, (3, 3)) * (1 - np.eye(3))
+        model, Y = mm.structured.Multiclass(cost=cost), np.array(list("abcabc"))
         X = sp.csr_matrix(X) if sparse else X
     return model.prepare(X, Y), X, Y
 
 
-def outputs(model: Any, x: Any, y: Any) -> list[Any]:
+def outputs(model: Any, x: Any) -> list[Any]:
     """Return all outputs of an input."""
     if isinstance(model, mm.structured.Chain):
         return [np.array(path) for path in product(range(3), repeat=x.shape[0])]
-    if isinstance(model, mm.structured.Multiclass):
-        return list(model.classes_)
-    if isinstance(model, mm.structured.Multilabel):
-        return [np.array(labels) for labels in product((0, 1), repeat=model.n_labels_)]
-    return [np.array(order) for order in permutations(range(x.shape[0]))]
+    return list(model.classes_)
 
 
-NAMES = ["chain", "multiclass", "multilabel", "ranking"]
+NAMES = ["chain", "multiclass"]
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -86,45 +74,28 @@ def test_the_decoder_attains_the_maximum_over_all_outputs(
                 gained = -float(as_vector(model.difference(x, y, other)) @ w)
                 return gained + (model.loss(y, other) if with_loss else 0.0)
 
-            best = max(value(other) for other in outputs(model, x, Y[i]))
+            best = max(value(other) for other in outputs(model, x))
             alone = model.decode(x, w, Y[i] if augmented else None)
             assert_allclose(value(alone), best, rtol=1e-12, atol=1e-12)
             assert_allclose(value(batch.outputs[i]), best, rtol=1e-12, atol=1e-12)
-            if coarse and name != "ranking":
+            if coarse:
                 assert value(alone) == best
     predicted = model.examples(X).predict(w)
     for i in rows:
         assert_array_equal(predicted[i], model.decode(row(X, i), w))
 
 
-@pytest.mark.parametrize("name", ["chain", "multiclass", "multilabel"])
+@pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=10)
 @given(seed=SEEDS, sparse=st.booleans())
 def test_differences_are_those_of_the_features(name: str, seed: int, sparse: bool) -> None:
     model, X, Y = case(name, seed, sparse=sparse)
     for i in range(len(Y)):
         x = row(X, i)
-        for other in outputs(model, x, Y[i])[:20]:
+        for other in outputs(model, x)[:20]:
             expected = model.features(x, Y[i]) - model.features(x, other)
             found = as_vector(model.difference(x, Y[i], other))
             assert_allclose(found, expected, atol=1e-12)
-
-
-@given(seed=SEEDS)
-def test_rankings_count_swapped_pairs(seed: int) -> None:
-    model, X, Y = case("ranking", seed)
-    rng = np.random.default_rng(seed)
-    for x, y in zip(X, Y, strict=True):
-        order = rng.integers(0, 4, len(x))  # some items are level
-        pairs = [(i, j) for i in np.flatnonzero(y == 1) for j in np.flatnonzero(y == 0)]
-        swaps = [(order[i] < order[j]) + 0.5 * (order[i] == order[j]) for i, j in pairs]
-        away = [s * (x[i] - x[j]) for s, (i, j) in zip(swaps, pairs, strict=True)]
-        count = max(1, len(pairs))
-        assert_allclose(model.loss(y, order), sum(swaps) / count, atol=1e-15)
-        difference = as_vector(model.difference(x, y, order))
-        assert_allclose(difference, np.sum(away, axis=0) / count, atol=1e-14)
-        assert model.loss(y, y) == 0
-        assert model.worst_loss(y) == bool(pairs)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -199,20 +170,8 @@ BAD: list[tuple[Any, Any, Any, str]] = [
     (mm.structured.Multiclass(), np.eye(2), [0, 0], "only one class"),
     (mm.structured.Multiclass([[0, 1]]), np.eye(2), [0, 1], "cost has shape"),
     (mm.structured.Multiclass([[1, 1], [1, 0]]), np.eye(2), [0, 1], "diagonal"),
-    (mm.structured.Multilabel(), np.eye(2), [[0, 1], [2, 0]], "Example 1: .*0 or 1"),
-    (mm.structured.Multilabel([(0, 2)]), np.eye(2), np.eye(2), "between 0 and 1"),
-    (mm.structured.Multilabel([(0, 1, 2)]), np.eye(3), np.eye(3), "not a pair"),
-    (
-        mm.structured.Multilabel([(0, 1), (1, 2), (2, 0)]),
-        np.eye(3),
-        np.eye(3),
-        r"cycle: with \(2, 0\).*\(2, 1\), \(1, 0\).*leave out one pair",
-    ),
-    (mm.structured.Multilabel(), np.eye(2), [[0], [0, 1]], "MultiLabelBinarizer"),
     (mm.structured.Multiclass("balanced"), np.eye(2), [0, 1], "cost has shape"),
     (mm.structured.Chain(2, weight="balanced"), [np.eye(2)], [[0, 1]], "weight='balanced'"),
-    (mm.structured.Ranking(), [np.eye(2)], [[0, 1, 1]], "Example 0: .*relevance"),
-    (mm.structured.Ranking(), [np.eye(2)], [[0, 3]], "Example 0: .*1 for relevant"),
 ]
 
 
@@ -224,18 +183,12 @@ def test_malformed_examples_are_refused_by_their_number(
         model.prepare(X, Y).examples(X, Y)
 
 
-@pytest.mark.parametrize("pairs", [None, 3, "all"])
-def test_pairs_must_be_a_list(pairs: Any) -> None:
-    with pytest.raises(TypeError, match=r"pairs=.*for instance \[\(0, 1\)\]"):
-        mm.structured.Multilabel(pairs).prepare(np.eye(2), np.eye(2))
-
-
 def test_iterators_are_refused_as_they_can_be_read_only_once() -> None:
     with pytest.raises(TypeError, match=r"X is an iterator.*list\(X\)"):
         mm.structured.Chain(2).prepare((x for x in [np.eye(2)]), [[0, 1]])
 
 
-@pytest.mark.parametrize("name", ["chain", "multiclass", "multilabel", "ranking"])
+@pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_read_beyond_the_ends_of_inputs(name: str) -> None:
     """Compiled loops do not check places: what is too short or too long is refused before."""
     model, X, Y = case(name, 0)
@@ -249,7 +202,7 @@ def test_nothing_is_read_beyond_the_ends_of_inputs(name: str) -> None:
             model.decode(wrong, w)
         with pytest.raises(ValueError, match="features"):
             model.difference(wrong, y, y)
-    if name in ("chain", "ranking"):
+    if name == "chain":
         with pytest.raises(ValueError, match="for each of the"):
             model.decode(x, w, np.append(y, 0))
         with pytest.raises(ValueError, match="for each of the"):
@@ -258,15 +211,8 @@ def test_nothing_is_read_beyond_the_ends_of_inputs(name: str) -> None:
             model.loss(y, np.append(y, 0))
 
 
-def test_an_order_has_a_number_for_each_item() -> None:
-    model = mm.structured.Ranking().prepare([np.eye(2)], [[0, 1]])
-    with pytest.raises(ValueError, match="each of the 2 items"):
-        model.loss([0, 1], [0, 1, 2])
-
-
-@pytest.mark.parametrize("model", [mm.structured.Chain(2), mm.structured.Ranking()])
-def test_columns_of_tables_keep_their_order(model: Any) -> None:
-    pandas = pytest.importorskip("pandas")
+def test_columns_of_tables_keep_their_order() -> None:
+    pandas, model = pytest.importorskip("pandas"), mm.structured.Chain(2)
     X, Y = [pandas.DataFrame(np.eye(2), columns=["a", "b"])] * 2, [[0, 1], [1, 0]]
     ready = model.prepare(X, Y)
     assert ready.feature_names_in_.tolist() == ["a", "b"]

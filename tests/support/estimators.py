@@ -33,9 +33,6 @@ SEARCHES: list[BaseEstimator] = [mm.SVCSearchCV(mm.SVC(), {"C": [0.1, 1]})]
 TRANSFORMERS: list[BaseEstimator] = [
     mm.KernelPCA(),
     mm.Nystroem(),
-    mm.RandomFourier(),
-    mm.PolynomialMap(),
-    mm.CircleMap(),
 ]
 
 # test_contract.py::test_weight_equivalence_cannot_hold_for_order_dependent_learners is the

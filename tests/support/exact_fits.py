@@ -161,7 +161,7 @@ def _parameters(rng: Any, name: str) -> dict[str, Any]:
     if name in ("SVC", "SVR", "QuantileSVR"):
         parameters["fit_intercept"] = bool(rng.random() < 0.8)
     if name == "SVC":
-        parameters["multi_class"] = str(rng.choice(["ovo", "ovr", "crammer_singer"]))
+        parameters["multi_class"] = str(rng.choice(["ovo", "ovr"]))
     if name == "HardMarginSVC":
         parameters["intercept"] = str(rng.choice(["free", "free", "none"]))
         parameters["multi_class"] = str(rng.choice(["ovo", "ovr"]))

@@ -12,33 +12,25 @@ so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − 
 ½μ‖w‖² (μ = 1, or 1 − l1_ratio; none for an ℓ1 penalty alone).
 """
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from maxmargin.certificates.blocked import certify_blocked
-from maxmargin.certificates.blocked_kernel import certify_blocked_kernel
 from maxmargin.certificates.certificate import Certificate, together, unproved
 from maxmargin.certificates.hard import certify_hard
 from maxmargin.certificates.multiclass import certify_multiclass
 from maxmargin.certificates.quadratic import certify_many
 from maxmargin.certificates.sparse import certify_sparse
-from maxmargin.certificates.structured import certify_structured
 from maxmargin.problems.blocked import BlockedProblem
-from maxmargin.problems.blocked_kernel import BlockedKernelProblem
 from maxmargin.problems.duality import within_groups
-from maxmargin.problems.problem import AnyProblem, MulticlassProblem, Point
-from maxmargin.problems.structured import StructuredProblem
+from maxmargin.problems.problem import MulticlassProblem, Point
 
 __all__ = ["Certificate", "certify", "certify_many", "certify_with_duals", "together", "unproved"]
 
 
-def certify(
-    problem: AnyProblem | StructuredProblem | BlockedProblem | BlockedKernelProblem,
-    point: Point,
-    *,
-    keep_intercept: bool = False,
-) -> Certificate:
+def certify(problem: Any, point: Point, *, keep_intercept: bool = False) -> Certificate:
     """Return the certificate of a point (w, b, beta), whatever the problem.
 
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
@@ -46,22 +38,14 @@ def certify(
     return certify_with_duals(problem, point, keep_intercept=keep_intercept)[0]
 
 
+@singledispatch
 def certify_with_duals(
-    problem: AnyProblem | StructuredProblem | BlockedProblem | BlockedKernelProblem,
-    point: Point,
-    *,
-    keep_intercept: bool = False,
+    problem: Any, point: Point, *, keep_intercept: bool = False
 ) -> tuple[Certificate, Any]:
-    """Return the certificate of a point, and the feasible duals that it is about."""
-    if isinstance(problem, StructuredProblem):
-        return certify_structured(problem, point)
-    if isinstance(problem, BlockedProblem):
-        return certify_blocked(problem, point, keep_intercept=keep_intercept)
-    if isinstance(problem, BlockedKernelProblem):
-        return certify_blocked_kernel(problem, point, keep_intercept=keep_intercept)
-    if isinstance(problem, MulticlassProblem):
-        b = np.atleast_1d(point.b)
-        return certify_multiclass(problem, point.w, b, point.beta, keep_intercept=keep_intercept)
+    """Return the certificate of a point, and the feasible duals that it is about.
+
+    The problem's class decides how: a room that brings its own problem registers its certifier.
+    """
     if problem.l1_ratio > 0:
         return certify_sparse(problem, point, keep_intercept=keep_intercept)
     loss = problem.loss
@@ -70,3 +54,14 @@ def certify_with_duals(
         return certify_hard(problem, point, keep_intercept=keep_intercept), beta
     [(certificate, evaluated)] = certify_many([problem], [point], keep_intercept=keep_intercept)
     return certificate, evaluated.beta
+
+
+@certify_with_duals.register
+def _(
+    problem: MulticlassProblem, point: Point, *, keep_intercept: bool = False
+) -> tuple[Certificate, Any]:
+    b = np.atleast_1d(point.b)
+    return certify_multiclass(problem, point.w, b, point.beta, keep_intercept=keep_intercept)
+
+
+certify_with_duals.register(BlockedProblem, certify_blocked)

@@ -1,10 +1,8 @@
 """Certificates of the multiclass machine of Crammer and Singer."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +10,8 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.certificate import Certificate
-from maxmargin.certificates.quadratic import expansions, relative_rounding, with_kernel_caveats
+from maxmargin.certificates.quadratic import relative_rounding
 from maxmargin.geometry.inputs import largest_squared_norm
-from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import Intercept, MulticlassProblem
 from maxmargin.problems.rounding import (
     EPS,
@@ -45,9 +42,8 @@ class MulticlassCertificate(Certificate):
 def certify_multiclass(
     problem: MulticlassProblem, W: Floats, b: Floats, beta: Floats, *, keep_intercept: bool = False
 ) -> tuple[Certificate, Floats]:
-    """Return the certificate of weights, intercepts (K,) and duals (n, K).
+    """Return the certificate of weights (d, K), intercepts (K,) and duals (n, K).
 
-    Weights are of shape (d, K), or (n, K) as coefficients of rows in the feature space of a kernel.
     The duals made feasible, which it is about, are returned with it. Free intercepts are replaced
     by better ones for the weights, unless they are to be kept.
     """
@@ -55,7 +51,7 @@ def certify_multiclass(
     if problem.intercept is Intercept.NONE:
         b = np.zeros(W.shape[1])
     duals, infeasibility = feasible_duals(problem, beta)
-    seen = _see(problem.features, problem, W, duals)
+    seen = _see(problem, W, duals)
     scores = seen.scores.value + seen.from_centre(b)
     best = b
     if problem.intercept is Intercept.FREE:
@@ -71,45 +67,41 @@ def certify_multiclass(
         least = min(primal, _objective(problem, seen, best, better))
     dual = _dual_objective(problem, duals, seen.implied)
     proved = max(least.value + least.error - (dual.value - dual.error), 0.0)
-    certificate = MulticlassCertificate(
+    return MulticlassCertificate(
         primal.value,
         dual.value,
         infeasibility,
         seen.drift,
-        np.inf if seen.missing else kkt_violation(problem, claims, _costs(problem) - duals),
+        kkt_violation(problem, claims, _costs(problem) - duals),
         float(np.sqrt(2 * proved)),
         intercept_cost=max(primal.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
         intercepts=tuple(best.tolist()),
         rounding=relative_rounding(primal, dual),
-    ).resolved()
-    if isinstance(problem.features, KernelFeatures):
-        return with_kernel_caveats(certificate, problem.features, seen.missing), duals
-    return certificate, duals
+    ).resolved(), duals
 
 
 # ------------------------------------------------------------------- what a point looks like
 
 
 class Implied(NamedTuple):
-    """The weights wₖ = Σ βᵢ[k]φ(xᵢ) that duals imply, by what the dual bound needs of them."""
+    """The weights wₖ = Σ βᵢ[k]xᵢ that duals imply, by what the dual bound needs of them."""
 
     norm2: Bounded  # Σ‖wₖ‖²
     bent: float  # how much ½Σ‖wₖ‖² changes if no β changes by more than a part p: p·bent
     spread: float  # + p²·spread
-    longest: float  # ‖φ(x)‖ of the longest row
+    longest: float  # ‖x‖ of the longest row
     length: float  # of the longest wₖ
 
 
 class Seen(NamedTuple):
     """Weights and duals, evaluated with bounds on their rounding."""
 
-    scores: Bounded  # w·φ(x) by row and class, measured from the centre
+    scores: Bounded  # w·x by row and class, measured from the centre
     norm2: Bounded  # Σ‖wₖ‖²
     implied: Implied
     drift: float
     W: Floats
     centre: Floats  # that rows were measured from
-    missing: int = 0  # rows of a kernel with the worst possible scores, as there was no time
 
     def from_centre(self, b: Floats) -> Floats:
         """Return intercepts as scores are measured: w·x + b = w·(x − centre) + (b + w·centre)."""
@@ -120,17 +112,11 @@ class Seen(NamedTuple):
         )
 
 
-@singledispatch
-def _see(features: Any, problem: MulticlassProblem, W: Floats, duals: Floats) -> Seen:
+def _see(problem: MulticlassProblem, W: Floats, duals: Floats) -> Seen:
     """Evaluate weights and feasible duals."""
-    raise TypeError(f"no certificate knows {type(features).__name__}")
-
-
-@_see.register
-def _(features: LinearFeatures, problem: MulticlassProblem, W: Floats, duals: Floats) -> Seen:
-    centre = _centre(problem)
-    scores, implied = passed(features.X, W, duals, centre)
-    longest = np.sqrt(largest_squared_norm(features.X)) + float(np.linalg.norm(centre))
+    X, centre = problem.features.X, _centre(problem)
+    scores, implied = passed(X, W, duals, centre)
+    longest = np.sqrt(largest_squared_norm(X)) + float(np.linalg.norm(centre))
     away, size = float(np.linalg.norm(W - implied.value)), float(np.linalg.norm(W))
     return Seen(
         scores,
@@ -146,49 +132,6 @@ def _(features: LinearFeatures, problem: MulticlassProblem, W: Floats, duals: Fl
         W,
         centre,
     )
-
-
-@_see.register
-def _(features: KernelFeatures, problem: MulticlassProblem, W: Floats, duals: Floats) -> Seen:
-    K = W.shape[1]
-    both = expansions(features, np.hstack([W, duals]), partial=True)
-    weights, implied = both[:K], both[K:]
-    value = np.stack([each.scores.value for each in weights], axis=1)
-    unknown = np.stack([each.unknown for each in weights], axis=1)
-    # Of scores that are not known, those of a row's own class may be as low, all others as high.
-    value += np.where(np.arange(K) == problem.labels[:, np.newaxis], -unknown, unknown)
-    error = np.stack([each.scores.error for each in weights], axis=1)
-    norms = [max(each.norm2.value + each.norm2.error, 0.0) for each in implied]
-    sizes = [np.abs(each.scores.value) + each.scores.error + each.unknown for each in implied]
-    longest = implied[0].longest
-    apart = sum(
-        float((w.coefficients - v.coefficients) @ (w.scores.value - v.scores.value))
-        for w, v in zip(weights, implied, strict=True)
-    )
-    norm2 = _added(each.norm2 for each in weights)
-    return Seen(
-        Bounded(value, error),
-        norm2,
-        Implied(
-            _added(each.norm2 for each in implied),
-            1.01
-            * sum(float(np.abs(beta) @ size) for beta, size in zip(duals.T, sizes, strict=True)),
-            1.01
-            * float((longest * np.abs(duals).sum(axis=0)) @ (longest * np.abs(duals).sum(axis=0))),
-            longest,
-            1.01 * float(np.sqrt(max(norms))),
-        ),
-        float(np.sqrt(max(apart, 0.0) / (norm2.value if norm2.value > 0 else 1.0))),
-        W,
-        np.zeros(0),
-        int(np.count_nonzero(unknown.any(axis=1))),
-    )
-
-
-def _added(parts: Iterable[Bounded]) -> Bounded:
-    """Return the sum of a few numbers."""
-    values, errors = zip(*parts, strict=True)
-    return total(np.array(values), np.array(errors))
 
 
 # ------------------------------------------------------------------- duals
@@ -261,7 +204,8 @@ def _objective(problem: MulticlassProblem, seen: Seen, b: Floats, claims: Floats
     norm2 = seen.norm2
     if problem.intercept is Intercept.PENALIZED:
         lifted = b / problem.features.constant
-        norm2 = _added([norm2, squared_norm(lifted, EPS * np.abs(lifted))])
+        more = squared_norm(lifted, EPS * np.abs(lifted))
+        norm2 = total(np.array([norm2.value, more.value]), np.array([norm2.error, more.error]))
     own = np.arange(len(claims)), problem.labels
     lead = claims.max(axis=1, initial=-np.inf) - claims[own]
     # A row's own class is behind itself by 0, without any error.

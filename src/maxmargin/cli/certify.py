@@ -9,7 +9,7 @@ from maxmargin.cli.command import Exit
 from maxmargin.cli.printing import Output, certificate_to_json
 from maxmargin.cli.reading import Blocks, are_several, connected, take_block_options
 from maxmargin.cli.saved import SavedModel, open_training, read_model, read_training_rows
-from maxmargin.runtime.progress import counted_reading
+from maxmargin.rows.reading import counted_reading
 
 LOOSE = 1e-3  # for text models, which do not say how precisely they were solved
 

@@ -16,8 +16,9 @@ from maxmargin.cli.printing import Output, certificate_to_json
 from maxmargin.cli.saved import OUTLIERS
 from maxmargin.cli.scores import measure
 from maxmargin.data import standardize
+from maxmargin.rows.reading import counted_reading, describe_bytes
 from maxmargin.rows.survey import survey
-from maxmargin.runtime.progress import counted_reading, describe_bytes, progress
+from maxmargin.runtime.progress import progress
 
 BLOCK_MODELS = ("linear-svc", "linear-svr")
 SCORED_ROWS, SCORED_PARTS = 20_000, 8  # of the training rows, since they need not be scored exactly

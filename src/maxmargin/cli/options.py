@@ -106,7 +106,7 @@ reading = together(label, task, zero_based)
 
 
 def _read_memory(context: Any, option: Any, text: str | None) -> int | None:
-    from maxmargin.rows.row_source import parse_memory
+    from maxmargin.rows.request import parse_memory
 
     try:
         return parse_memory(text)

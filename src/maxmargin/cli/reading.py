@@ -30,7 +30,7 @@ from maxmargin.data.columns import (  # type: ignore[attr-defined, unused-ignore
 )
 from maxmargin.data.opening import find_files, read_names
 from maxmargin.data.table import find_label
-from maxmargin.rows.on_dask import connect
+from maxmargin.rows.cluster import connect
 
 STDIN = "-"
 MANY_CLASSES = 10

@@ -17,7 +17,6 @@ from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.data.columns import resembles_measurement
 from maxmargin.data.layout import TASKS
 from maxmargin.diagnosis.significance import Metric
-from maxmargin.rows.cluster import share
 from maxmargin.validation.data import (
     check_classes,
     check_labels,
@@ -231,7 +230,6 @@ class Sample:
     separable: bool = False  # all rows, by planes
     seed: int = 0  # for learners that start at random
     over: Callable[[], bool] = bool  # whether the time has run out
-    client: Any = None  # of a cluster that learners are fitted on
     _scaled: dict[bool, tuple[Any, Any]] = field(default_factory=dict)
     _shared: tuple[Any, Any] = (None, None)
 
@@ -290,13 +288,6 @@ class Sample:
         mean = np.asarray(X.mean(axis=0)).ravel()
         found = float(squares) / int(X.shape[0]) - float(mean @ mean)
         return found if found > _SMALLEST else 1.0  # all rows are equal, or as good as
-
-    @cached_property
-    def on_workers(self) -> Any:
-        """The sample as a future, for tasks on the cluster."""
-        return share(self.client, Sample, self.X, self.y, self.folds, self.metric, self.X_fresh,
-                     self.y_fresh, self.sparse, self.wide, self.uneven, self.separable,
-                     self.seed)  # fmt: skip
 
     def share(self, key: Any, compute: Callable[[], Any]) -> Any:
         """Return what all folds share, such as a kernel matrix; only the latest is kept."""

@@ -9,26 +9,19 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin._typing import Ints
 from maxmargin.diagnosis import families
-from maxmargin.diagnosis.families import Scored
+from maxmargin.diagnosis.families import FAMILIES, TREES, Ladder, Scored
 from maxmargin.diagnosis.inputs import (
     Arguments,
     DiagnosedTable,
-    Sample,
-    as_learnt,
     check_numbers,
     check_table,
     choose_scoring,
-    describe_columns,
-    draw_rows,
     find_groups,
     is_regression,
     is_truth_table,
-    is_wide,
-    measure_columns,
 )
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.planes import (
@@ -53,9 +46,7 @@ from maxmargin.diagnosis.significance import (
     rank,
 )
 from maxmargin.inspection.code import describe
-from maxmargin.rows.cluster import cluster_of
-from maxmargin.runtime.clock import Clock
-from maxmargin.runtime.progress import progress
+from maxmargin.runtime.clock import Clock, OutOfTimeError
 from maxmargin.validation.data import generator
 
 _OVERLAP = 0.05  # error of every method beyond which classes may overlap for good
@@ -63,17 +54,13 @@ _EXPLAINED = 1 / 3  # of the constant's error: with less, structure may just not
 _SMALL = 0.15  # of the constant's error: a plane that errs no more predicts nearly all rows
 _CV_ROWS = 2500  # rows that are cross-validated when there are 30 seconds
 _CV_ROWS_OF_MANY = 2000  # with many classes
-_FRESH = 2  # times as many fresh rows as are cross-validated, on which families are compared
-_MOST_FRESH = 10_000
 _DENSE_COLUMNS = 2000  # beyond, networks and trees are not asked
 _TREE_CLASSES = 30
 _WIDE_CLASSES = 5
-_TIME = "the time ran out: raise max_time."
 # Without these the verdict could be another one.
 _NEEDED = ("separability", "planes", "kernels", "local rules", "networks")
-_TREES = "gradient boosting"
-_LADDER = ("planes", "kernels", "k-NN", "naive Bayes", "networks")
-_FLEXIBLE = ("kernels", "k-NN", "networks", _TREES)  # with enough rows they learn any boundary
+_LADDER = tuple(family.name for family in FAMILIES if family.name != TREES)
+_RULES = tuple(dict.fromkeys(family.rung for family in FAMILIES))  # rungs that try some
 _PROVES_NOTHING = (
     "An RBF kernel separates any distinct rows, so that fitting them proves nothing: this is about "
     "held-out rows."
@@ -91,7 +78,6 @@ def diagnose(
     max_time: float = 30.0,
     thorough: bool = False,
     random_state: Any = 0,
-    client: Any = None,
     task: str | None = None,
     groups: Any = None,
 ) -> Diagnosis:
@@ -151,12 +137,6 @@ def diagnose(
         Whether to ask all questions, also those that cannot change verdict or advice any more.
     random_state : int, Generator, RandomState or None, default=0
         For drawing rows and folds. The same seed gives the same diagnosis.
-    client : distributed.Client or str, default=None
-        A Dask cluster, or the address of its scheduler, on which the learners of each rung are
-        cross-validated: a task for the settings that share a matrix, or one for each fold. Verdict
-        and figures are those without it. ``max_time`` applies as usual. What concerns all rows
-        (conflicts, separability, giving up) is answered in this process. None: the cluster of
-        ``mm.on_cluster``, if any.
     task : {None, "classification", "regression"}, default=None
         What y is for. None: regression if y has fractions, or many different whole numbers, by the
         rule of :func:`maxmargin.data.read_labelled`; else classification.
@@ -185,22 +165,15 @@ def diagnose(
     clock = Clock(float(max_time))
     if is_regression(task, y):
         rows, target = check_numbers(arguments, X, y, feature_names)
-        with cluster_of(client) as connected:
-            return diagnose_numbers(rows, target, clock, generator(random_state), connected, groups)
+        return diagnose_numbers(rows, target, clock, generator(random_state), groups)
     table = check_table(arguments, X, y, feature_names)
     chosen = choose_scoring(scoring, table.y)
-    rungs = _Rungs(table, chosen, clock, generator(random_state), bool(thorough))
-    rungs.groups = find_groups(table.X, groups)
-    with (
-        cluster_of(client) as rungs.client,
-        progress("Diagnosing", len(rungs.questions), unit="question", even=False) as bar,
-    ):
-        for done, (name, ask) in enumerate(rungs.questions.items()):
-            bar.update(done, note=name)
-            rungs.answers.append(ask())
-        verdict, reason, witness = _decide(rungs)
-        candidate, because = _advise(rungs, verdict)
-        ladder = candidate if not rungs.outside else _best_of(rungs, rungs.chosen)
+    equal = find_groups(table.X, groups)
+    rungs = _Rungs(table, equal, clock, generator(random_state), chosen, bool(thorough))
+    rungs.ask(rungs.questions)
+    verdict, reason, witness = _decide(rungs)
+    candidate, because = _advise(rungs, verdict)
+    ladder = candidate if not rungs.outside else _best_of(rungs, rungs.chosen)
     return Diagnosis(
         verdict=verdict,
         reason=reason,
@@ -223,31 +196,29 @@ def diagnose(
 # ------------------------------------------------------------------------- the questions
 
 
-class _Rungs:
-    """The data, the clock, and every answer so far. Each question returns its rung."""
+class _Rungs(Ladder):
+    """The questions about classes, each of which returns its rung, and all that is known."""
 
     def __init__(
         self,
         table: DiagnosedTable,
-        scoring: str,
+        groups: Ints,
         clock: Clock,
         rng: np.random.Generator,
+        scoring: str,
         thorough: bool,
     ) -> None:
-        self.table, self.scoring, self.clock, self._thorough = table, scoring, clock, thorough
-        self._rng, self._seed = rng, int(rng.integers(2**31))
-        self.answers: list[Rung] = []
+        self.scoring, self._thorough = scoring, thorough
         self.scored: dict[str, Scored] = {}
         self.gain: dict[str, Comparison] = {}
         self.signal: list[Comparison | RankTest] = []
         self.chance = 0.0
         self.curves: list[LearningCurve] = []
         self.given_up: GivingUp | None = None
-        self.client: Any = None  # of a cluster
-        self.groups: Ints  # the same number for rows that count as equal
+        seed = int(rng.integers(2**31))
         most = _CV_ROWS if table.n_classes <= 4 else _CV_ROWS_OF_MANY
-        size = max(100, int(most * np.sqrt(clock.max_time / 30.0)))
-        self.rows = draw_rows(table.y, size, rng)
+        super().__init__(table, groups, clock, rng, most)
+        self.draw_sample(table.y, Metric.of(scoring, table.y[self.rows]), seed)
 
     @property
     def questions(self) -> dict[str, Callable[[], Rung]]:
@@ -256,12 +227,7 @@ class _Rungs:
             "columns": self._describe_columns,
             "conflicts": self._find_conflicts,
             "separability": self._find_planes,
-            "planes": partial(self._try, "planes", families.score_planes),
-            "kernels": partial(self._try, "kernels", families.score_kernels),
-            "local rules": self._try_local_rules,
-            "networks": partial(self._try, "networks", families.score_networks),
-            # From outside the ladder, compared with its best.
-            _TREES: partial(self._try, _TREES, families.score_gradient_boosting),
+            **{name: partial(self._try, name) for name in _RULES},
             "signal": self._find_signal,
             "overlap": self._estimate_overlap,
             "giving up": self._give_up_rows,
@@ -270,17 +236,13 @@ class _Rungs:
     # ------------------------------------------------------------ facts about all rows
 
     def _describe_columns(self) -> Rung:
-        """Measure columns and classes."""
-        self._columns = measure_columns(self.table.X, self.rows)
-        self.messages = describe_columns(self.table, self._columns)
         message = " ".join(self.messages) or "nothing unusual about scales, constants or balance."
-        evidence = {**vars(self._columns), "class_counts": np.bincount(self.table.y)}
+        evidence = {**vars(self.columns), "class_counts": np.bincount(self.table.y)}
         return Rung("columns", message, True, len(self.table.y), evidence)
 
     def _find_conflicts(self) -> Rung:
-        """Find equal rows with different labels, and draw the folds around equal rows."""
+        """Find equal rows with different labels."""
         group, n = self.groups, len(self.table.y)
-        self._draw_sample(group)
         self.conflicts = found = find_conflicts(group, self.table.y, self.table.n_classes)
         copies = n - int(group.max()) - 1
         message = f"no equal rows have different labels ({copies} are copies of other rows)."
@@ -292,39 +254,15 @@ class _Rungs:
         evidence = {**found.to_dict(), "copies": copies, "threshold": FORCED}
         return Rung("conflicts", message, True, n, evidence, found)
 
-    def _draw_sample(self, group: Ints) -> None:
-        """Draw rows to cross-validate, and others to score on, none of them equal to one of those.
-
-        ``group`` has the same number for equal rows.
-        """
-        X, y, rows = self.table.X, self.table.y, self.rows
-        wide = is_wide(X)
-        self.sample = Sample(
-            X=as_learnt(X[rows], wide),
-            y=y[rows],
-            folds=families.make_folds(y[rows], group[rows], self._rng),
-            metric=Metric.of(self.scoring, y[rows]),
-            sparse=sp.issparse(X),
-            wide=wide,
-            uneven=self._columns.uneven,
-            seed=self._seed,
-            over=lambda: self.clock.over,
-            client=self.client,
-        )
-        others = np.flatnonzero(~np.isin(group, group[rows]))
-        if len(others) >= _FRESH * len(rows):
-            fresh = others[draw_rows(y[others], _MOST_FRESH, self._rng)]
-            self.sample.X_fresh, self.sample.y_fresh = as_learnt(X[fresh], wide), y[fresh]
-
     def _find_planes(self) -> Rung:
         """Ask whether planes separate the classes."""
         name = "separability"
         if self.conflicts.groups and not self._thorough:
             self.planes = Planes(False, {}, 0)
-            return Rung(name, "not asked: equal rows with different labels rule it out.", ran=False)
-        self.planes = planes = find_planes(self.table, self.clock, self._rng, self._thorough)
+            return Rung.skipped(name, "equal rows with different labels rule it out.")
+        self.planes = planes = find_planes(self.table, self.clock, self.rng, self._thorough)
         if planes.separable is None and self.clock.over:
-            return Rung(name, _TIME, ran=False, late=True)
+            raise OutOfTimeError
         self.sample.separable = bool(planes.separable)
         found = planes.decisive
         message = str(found or "undecided at this precision: the classes touch, or nearly so.")
@@ -332,7 +270,7 @@ class _Rungs:
             message = f"planes separate every two classes, with margin {planes.margin:.4g}."
         # How likely planes separate random labels: of the largest pair, at best.
         largest = int(np.sort(np.bincount(self.table.y))[-2:].sum())
-        dimension = self._columns.rank
+        dimension = self.columns.rank
         if dimension is None:
             dimension = self.table.X.shape[1]
         self.chance = chance_separable(largest, dimension)
@@ -347,55 +285,43 @@ class _Rungs:
 
     # ------------------------------------------------------------ rules, cross-validated
 
-    def _try(self, name: str, score: Callable[[Sample], Scored | None]) -> Rung:
-        """Cross-validate a family, and compare it with the best rung below on the same folds."""
+    def _try(self, name: str) -> Rung:
+        """Cross-validate the families of a rung, and compare them with the best below."""
         if obstacle := self._obstacle(name):
-            return Rung(name, obstacle, ran=False, late=obstacle == _TIME)
-        found = score(self.sample)
-        if found is None:
-            return Rung(name, _TIME, ran=False, late=True)
-        message, gain = self._compare_with_rival(name, found), self.gain.get(name)
-        evidence = found.to_dict() | ({"note": _PROVES_NOTHING} if name == "kernels" else {})
-        if gain is not None:
-            evidence["comparison"] = gain.to_dict()
+            return Rung.skipped(name, obstacle)
+        tried = [family for family in FAMILIES if family.rung == name]
+        found = {family.name: family.score(self.sample) for family in tried}
+        scored = {each: one for each, one in found.items() if one is not None}
+        message = "; ".join([self._compare_with_rival(*each) for each in scored.items()])
+        gain, evidence = None, dict[str, Any]()
+        if len(tried) > 1:
+            evidence = {each: one and one.to_dict() for each, one in found.items()}
+        else:
+            gain, evidence = self.gain.get(name), scored[name].to_dict()
+            evidence |= {"note": _PROVES_NOTHING} if name == "kernels" else {}
+            evidence |= {} if gain is None else {"comparison": gain.to_dict()}
         return Rung(name, f"{message}.", True, self.n_compared, evidence, gain)
 
     def _obstacle(self, name: str) -> str:
-        """Return why a family is not tried, "" if it is."""
-        dense = name in ("networks", _TREES)
+        """Return why the families of a rung are not tried, "" if they are."""
+        dense = any(family.dense for family in FAMILIES if family.rung == name)
         if dense and self.sample.X.shape[1] > _DENSE_COLUMNS:
-            return f"not asked: more than {_DENSE_COLUMNS} columns take too long."
-        if name == _TREES and self.table.n_classes > _TREE_CLASSES:
-            return f"not asked: more than {_TREE_CLASSES} classes take too long."
+            return f"more than {_DENSE_COLUMNS} columns take too long."
+        if name == TREES and self.sample.wide:
+            return "the rows are too sparse for it."
+        if name == TREES and self.table.n_classes > _TREE_CLASSES:
+            return f"more than {_TREE_CLASSES} classes take too long."
         if self.clock.over:
-            return _TIME
+            raise OutOfTimeError
         if len(np.unique(self.sample.folds)) < 3:
-            return "not asked: too few different rows to cross-validate."
+            return "too few different rows to cross-validate."
         rival = None if self._thorough else self.scored.get(self.chosen)
         if rival is not None and hopeless(~rival.right, rival.metric):
             return (
-                f"not asked: {rival.name} errs on {np.sum(~rival.right)} of {self.n_compared} "
-                "rows, and not even a rule without errors would be significantly better."
+                f"{rival.name} errs on {np.sum(~rival.right)} of {self.n_compared} rows, and not "
+                "even a rule without errors would be significantly better."
             )
         return ""
-
-    def _try_local_rules(self) -> Rung:
-        """Cross-validate neighbours and naive Bayes."""
-        name = "local rules"
-        if obstacle := self._obstacle(name):
-            return Rung(name, obstacle, ran=False, late=obstacle == _TIME)
-        neighbours = families.score_neighbours(self.sample)
-        bayes = families.score_naive_bayes(self.sample)
-        if neighbours is None or (bayes is None and self.clock.over):
-            return Rung(name, _TIME, ran=False, late=True)
-        messages = [self._compare_with_rival("k-NN", neighbours)]
-        if bayes is not None:
-            messages.append(self._compare_with_rival("naive Bayes", bayes))
-        evidence = {
-            "k-NN": neighbours.to_dict(),
-            "naive Bayes": None if bayes is None else bayes.to_dict(),
-        }
-        return Rung(name, f"{'; '.join(messages)}.", True, self.n_compared, evidence)
 
     def _compare_with_rival(self, name: str, found: Scored) -> str:
         """Compare a family with the best rung so far, and describe its score."""
@@ -419,11 +345,6 @@ class _Rungs:
         return compare(*named, self.sample.compared, tests)
 
     @property
-    def n_compared(self) -> int:
-        """How many rows families are compared by."""
-        return len(self.sample.compared.y)
-
-    @property
     def chosen(self) -> str:
         """The rung of the ladder to use: the first, unless a later one is better beyond noise."""
         current = ""
@@ -435,22 +356,17 @@ class _Rungs:
     @property
     def outside(self) -> bool:
         """Whether gradient boosting is better than the ladder's best beyond noise."""
-        return _TREES in self.gain and self.gain[_TREES].significant
+        return TREES in self.gain and self.gain[TREES].significant
 
     @property
     def winner(self) -> str:
         """What to use: the rung of the ladder, unless gradient boosting is better."""
-        return _TREES if self.outside else self.chosen
+        return TREES if self.outside else self.chosen
 
     @property
     def curved(self) -> bool:
         """Whether the winner divides the classes by something other than planes."""
         return bool(self.winner) and not self.scored[self.winner].best.linear
-
-    @property
-    def late(self) -> list[str]:
-        """The questions that the time ran out for."""
-        return [rung.name for rung in self.answers if rung.late]
 
     @property
     def unfinished(self) -> bool:
@@ -488,10 +404,10 @@ class _Rungs:
         return Rung("signal", message, True, self.n_compared, evidence, self.signal[0])
 
     def _not_compared(self, name: str) -> Rung:
-        why = "not asked: nothing could be cross-validated."
+        why = "nothing could be cross-validated."
         if self.late:
-            why = "not asked: the time ran out before all methods were compared."
-        return Rung(name, why, ran=False)
+            why = "the time ran out before all methods were compared."
+        return Rung.skipped(name, why)
 
     @property
     def silent(self) -> bool:
@@ -515,10 +431,7 @@ class _Rungs:
         if self.unfinished or best is None:
             return self._not_compared("overlap")
         if self._may_overlap:
-            drawn = [families.draw_curve(found, self.sample) for found in self._decisive]
-            if None in drawn:
-                return Rung("overlap", _TIME, ran=False, late=True)
-            self.curves = [curve for curve in drawn if curve is not None]
+            self.curves = [families.draw_curve(found, self.sample) for found in self._decisive]
         evidence = {
             "method": best.name,
             "error": 1 - best.score,
@@ -575,7 +488,7 @@ class _Rungs:
     def _decisive(self) -> list[Scored]:
         """The methods whose curves must be level: the best, and one that can learn anything."""
         assert self.best is not None
-        flexible = [self.scored[name] for name in _FLEXIBLE if name in self.scored]
+        flexible = [self.scored[f.name] for f in FAMILIES if f.flexible and f.name in self.scored]
         if not flexible or self.best in flexible:
             return [self.best]
         return [self.best, max(flexible, key=lambda scored: scored.score)]
@@ -599,17 +512,14 @@ class _Rungs:
         """Bound how many rows keep planes from separating the classes."""
         name, n, classes = "giving up", len(self.table.y), self.table.n_classes
         if self.planes.separable:
-            return Rung(name, "not asked: no row has to be given up.", ran=False)
+            return Rung.skipped(name, "no row has to be given up.")
         decided = self.conflicts.decisive or self.overlapping or self.curved or self.silent
         if decided and not self._thorough:
-            return Rung(name, "not asked: it cannot change the verdict.", ran=False)
+            return Rung.skipped(name, "it cannot change the verdict.")
         if self.sample.wide and classes > _WIDE_CLASSES:
-            why = f"not asked: {classes} classes of wide rows take too long, two by two."
-            return Rung(name, why, ran=False)
+            return Rung.skipped(name, f"{classes} classes of wide rows take too long, two by two.")
         worth = n * Metric.of(self.scoring, self.table.y).weight
-        self.given_up = found = give_up(self.table, self.clock, self._rng, worth)
-        if found is None:
-            return Rung(name, _TIME, ran=False, late=True)
+        self.given_up = found = give_up(self.table, self.clock, self.rng, worth)
         return Rung(name, f"{found}.", True, n, found.to_dict(), found)
 
 
@@ -659,13 +569,7 @@ def _proved(rungs: _Rungs) -> tuple[str, str, Any]:
 
 def _unfinished(rungs: _Rungs) -> str:
     known = " ".join(_capitalize(rung.answer) for rung in rungs.answers[1:] if rung.ran)
-    return _run_out(rungs) + (f" What is known: {known}" if known else "")
-
-
-def _run_out(rungs: _Rungs) -> str:
-    *others, last = rungs.late
-    missing = f"{', '.join(others)} and {last}" if others else last
-    return f"the time ran out: raise max_time. Missing: {missing}."
+    return rungs.run_out + (f" What is known: {known}" if known else "")
 
 
 def _no_signal(rungs: _Rungs) -> tuple[str, str, Any]:
@@ -754,23 +658,17 @@ def _warnings(rungs: _Rungs, verdict: str, advised: Candidate) -> list[str]:
             )
         if rungs.signal and rungs.silent:
             found.append("In cross-validation, nothing is significantly better than chance.")
-    y, seen = rungs.table.y, len(rungs.rows)
     if rungs.scored and rungs.scoring != "accuracy":
-        uneven = choose_scoring("auto", y) != "accuracy"
+        uneven = choose_scoring("auto", rungs.table.y) != "accuracy"
         why = "The classes are of unequal size, so models" if uneven else "Models"
         found.append(
             f"{why} are compared by balanced accuracy, the mean share of right answers over the "
             "classes."
         )
-    if rungs.scored and rungs.sample.y_fresh is not None:
-        found.append(
-            f"Models were fitted to {seen} of {len(y)} rows, and compared on {rungs.n_compared} "
-            "others."
-        )
-    elif rungs.scored and seen < len(y):
-        found.append(f"Models were cross-validated on {seen} of {len(y)} rows.")
+    if rungs.scored:
+        found += rungs.describe_rows()
     if rungs.late and verdict != "undecided":
-        found.append(_capitalize(_run_out(rungs)))
+        found.append(_capitalize(rungs.run_out))
     return found
 
 
@@ -819,7 +717,7 @@ def _best_of(rungs: _Rungs, name: str) -> Candidate:
     found = rungs.scored[name]
     if name == "kernels":
         return families.refine_kernel(rungs.sample, found)
-    hurried = ("max_iter", "learning_rate") if name == _TREES else ()  # for cross-validation only
+    hurried = ("max_iter", "learning_rate") if name == TREES else ()  # for cross-validation only
     kept = tuple((key, value) for key, value in found.best.settings if key not in hurried)
     return replace(found.best, settings=kept)
 
@@ -863,17 +761,6 @@ def _better(rungs: _Rungs, verdict: str) -> str:
     )
 
 
-# What each rung of the ladder offers if it was not tried, and under which heading it is reported.
-_OFFERS = {
-    "planes": (Candidate("linear"), "planes"),
-    "kernels": (Candidate("kernel"), "kernels"),
-    "networks": (Candidate("network", (("hidden_layer_sizes", (64,)),), True), "networks"),
-    "k-NN": (Candidate("k-NN"), "local rules"),
-    "naive Bayes": (Candidate("Gaussian naive Bayes"), "local rules"),
-    _TREES: (Candidate("gradient boosting"), _TREES),
-}
-
-
 def _alternatives(rungs: _Rungs, advised: Candidate) -> list[Alternative]:
     """Return what each rung offers, with its score if it was tried."""
     sample, bound = rungs.sample, rungs.planes.mistake_bound
@@ -883,7 +770,9 @@ def _alternatives(rungs: _Rungs, advised: Candidate) -> list[Alternative]:
         note = "it may make mistakes forever, so use the average of its planes."
     perceptron = Candidate(kind, scaled=sample.uneven, sparse=sample.sparse, wide=sample.wide)
     found = [Alternative("perceptron", perceptron, note=note)]
-    for name, (candidate, heading) in _OFFERS.items():
+    order = [*_RULES[:2], "networks", "local rules", TREES]
+    for family in sorted(FAMILIES, key=lambda family: order.index(family.rung)):
+        name = family.name
         scored, gain = rungs.scored.get(name), rungs.gain.get(name)
         if scored is not None:
             low, high = scored.metric.interval(scored.right)
@@ -891,10 +780,11 @@ def _alternatives(rungs: _Rungs, advised: Candidate) -> list[Alternative]:
             note = "" if gain is None else f"{gain}."
             found.append(Alternative(name, best, scored.score, low, high, note))
             continue
-        rung = next(rung for rung in rungs.answers if rung.name == heading)
+        rung = next(rung for rung in rungs.answers if rung.name == family.rung)
         why = rung.answer
         if rung.ran:
             why = "not tried: it is for counts, and some entries are negative."
+        candidate = family.offered
         if sample.wide and name == "naive Bayes":
             candidate = Candidate("multinomial naive Bayes")
         candidate = replace(candidate, sparse=sample.sparse, wide=sample.wide)

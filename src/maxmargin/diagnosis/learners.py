@@ -7,16 +7,12 @@ predicted.
 
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from copy import copy
 from dataclasses import dataclass, field
-from itertools import groupby
 from pkgutil import resolve_name
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
-from threadpoolctl import threadpool_limits
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import Sample, scaler
@@ -25,7 +21,7 @@ from maxmargin.kernels import RBF, Kernel, Linear
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
-from maxmargin.rows.cluster import run_tasks
+from maxmargin.runtime.clock import OutOfTimeError
 from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solvers.decomposition import OnMatrix, Workspace
 
@@ -113,64 +109,22 @@ _KINDS = {  # named, since most of them are seldom imported
 FoldLearner = Callable[[Sample, Sequence[Candidate], Ints, Ints], list[Floats]]
 
 
-class Lesson(NamedTuple):
-    """Settings that are fitted to all folds but some, which they score, or to a share of these."""
+def learn_fold(
+    learn: FoldLearner,
+    sample: Sample,
+    settings: Sequence[Candidate],
+    left_out: tuple[int, ...],
+    share: float = 1.0,
+) -> list[Floats]:
+    """Fit settings to all folds but some, or to a share of their rows; return scores of these.
 
-    settings: Sequence[Candidate]
-    left_out: tuple[int, ...]
-    share: float = 1.0
-
-
-def learn_all(
-    learn: FoldLearner, sample: Sample, lessons: Sequence[Lesson]
-) -> list[list[Floats]] | None:
-    """Return the scores of the settings of each lesson; None if the time ran out."""
-    found: list[list[Floats]] = []
-    if sample.client is None:
-        for lesson in lessons:
-            if sample.over():
-                return None
-            found.append(_learn(sample, learn, lesson))
-        return found
+    Raises ``OutOfTimeError`` if the time has run out.
+    """
     if sample.over():
-        return None
-    tasks = [(sample.on_workers, learn, some) for some in _tasks(lessons)]
-    with closing(run_tasks(sample.client, _learn_on_worker, tasks, "a diagnosis")) as results:
-        for done in results:
-            found += done
-            if sample.over() and len(found) < len(lessons):
-                return None
-    return found
-
-
-def _tasks(lessons: Sequence[Lesson]) -> list[list[Lesson]]:
-    """Return the lessons of each task: one, or all that share a matrix."""
-    tasks: list[list[Lesson]] = []
-    for _, group in groupby(lessons, key=lambda lesson: lesson.settings[0].shared):
-        some = list(group)
-        first = some[0].settings[0]
-        together = (
-            first.kind in ("kernel", "kernel regression", "k-NN")
-            or first.get("multi_class") == "ovo"
-        )
-        tasks += [some] if together else [[lesson] for lesson in some]
-    return tasks
-
-
-def _learn_on_worker(
-    sample: Sample, learn: FoldLearner, lessons: Sequence[Lesson]
-) -> list[list[Floats]]:
-    """Learn some lessons on a worker, where another task may work with the same sample."""
-    with threadpool_limits(1):
-        own = copy(sample)
-        return [_learn(own, learn, lesson) for lesson in lessons]
-
-
-def _learn(sample: Sample, learn: FoldLearner, lesson: Lesson) -> list[Floats]:
-    left_out = np.isin(sample.folds, lesson.left_out)
-    some = True if lesson.share == 1 else sample.turn < lesson.share
-    test, train = np.flatnonzero(left_out), np.flatnonzero(~left_out & some)
-    return learn(sample, lesson.settings, train, test)
+        raise OutOfTimeError
+    out = np.isin(sample.folds, left_out)
+    some = True if share == 1 else sample.turn < share
+    return learn(sample, settings, np.flatnonzero(~out & some), np.flatnonzero(out))
 
 
 def score_fresh(

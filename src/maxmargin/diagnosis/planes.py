@@ -18,7 +18,7 @@ from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.diagnosis.inputs import DiagnosedTable, draw_rows, is_wide, scaler
 from maxmargin.estimators import LinearSVC
 from maxmargin.geometry import Hyperplane, mistake_bound, radius
-from maxmargin.runtime.clock import Clock
+from maxmargin.runtime.clock import Clock, OutOfTimeError
 from maxmargin.separability import Overlap, Separation
 from maxmargin.separability.decide import decide, verified_plane
 
@@ -210,8 +210,8 @@ class GivingUp:
 
 def give_up(
     table: DiagnosedTable, clock: Clock, rng: np.random.Generator, worth: Floats
-) -> GivingUp | None:
-    """Bound how many rows must go; None if the time ran out before every pair had a plane.
+) -> GivingUp:
+    """Bound how many rows must go; every pair needs time for a plane at least.
 
     ``worth`` is what a row of each class counts in fits, on average 1 over all rows. No bound is
     above the number of rows outside the largest class: without these, one class is left.
@@ -224,7 +224,7 @@ def give_up(
     lost: dict[tuple[int, int], Ints] = {}
     for i, j, rows in list_pairs(table):
         if clock.over:
-            return None
+            raise OutOfTimeError
         sign = np.where(table.y[rows] == j, 1, -1)
         planes[i, j], wrong = find_fewest_wrong(table.X[rows], sign, each[rows], clock)
         lost[i, j] = rows[wrong]

@@ -7,23 +7,16 @@ out. An error that a method reaches bounds the noise from above; nothing bounds 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.diagnosis import families
+from maxmargin.diagnosis.families import TREES, Ladder, cross_validate, two_digits
 from maxmargin.diagnosis.inputs import (
     DiagnosedTable,
     Sample,
-    as_learnt,
-    describe_columns,
-    draw_rows,
     find_groups,
-    is_wide,
-    measure_columns,
 )
 from maxmargin.diagnosis.learners import Candidate, FoldMatrix, fit_each
 from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
@@ -39,13 +32,10 @@ from maxmargin.diagnosis.significance import (
 from maxmargin.inspection.code import describe
 from maxmargin.kernels import RBF, Linear
 from maxmargin.problems import losses
-from maxmargin.runtime.clock import Clock
-from maxmargin.runtime.progress import progress
+from maxmargin.runtime.clock import Clock, OutOfTimeError
 from maxmargin.runtime.threads import one_blas_thread
 
 _ROWS = 2500  # that are cross-validated when there are 30 seconds
-_FRESH = 2  # times as many others, on which families are compared where there are so many rows
-_MOST_FRESH = 10_000
 _DENSE_COLUMNS = 2000  # beyond, trees are not asked
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _KERNEL_COSTS = (1.0, 30.0, 1000.0)
@@ -53,8 +43,7 @@ _WIDTHS = (0.03, 0.125, 0.5, 2.0, 8.0)
 _TUBES = (0.1, 0.02)
 _BAND = (0.5, 0.1, 0.9)  # quantiles
 _SOME = 0.1  # R² up to which a method may as well be without use
-_TIME = "the time ran out: raise max_time."
-_MEAN, _MEDIAN, _TREES = "the mean", "the median", "gradient boosting"
+_MEAN, _MEDIAN = "the mean", "the median"
 
 
 def diagnose_numbers(
@@ -62,16 +51,11 @@ def diagnose_numbers(
     y: Floats,
     clock: Clock,
     rng: np.random.Generator,
-    client: Any = None,
     groups: Any = None,
 ) -> Diagnosis:
     """Diagnose a regression; ``table`` has its rows, as if all were of one class."""
-    run = _Regression(table, y, clock, rng, find_groups(table.X, groups))
-    run.sample.client = client
-    with progress("Diagnosing", len(run.questions), unit="question", even=False) as bar:
-        for done, (name, ask) in enumerate(run.questions.items()):
-            bar.update(done, note=name)
-            run.answers.append(ask())
+    run = _Regression(table, find_groups(table.X, groups), clock, rng, y)
+    run.ask(run.questions)
     verdict, reason = run.decide()
     ladder = run.rescaled(run.scored[run.chosen].best) if run.chosen else run.simplest
     candidate, advised = ladder, "it is the simplest, and nothing could be compared."
@@ -79,7 +63,7 @@ def diagnose_numbers(
         candidate = ladder = run.scored[_MEDIAN].best
         advised = "nothing is shown to predict better; more rows or other columns are needed."
     elif run.trees_win:
-        candidate, advised = run.scored[_TREES].best, f"{run.scored[_TREES]}."
+        candidate, advised = run.scored[TREES].best, f"{run.scored[TREES]}."
     elif run.chosen:
         advised = f"{run.scored[run.chosen]}."
     return Diagnosis(
@@ -176,37 +160,20 @@ class _Fitted:
 # ------------------------------------------------------------------- the questions
 
 
-class _Regression:
-    """The data, the clock, and every answer so far; each question returns its rung."""
+class _Regression(Ladder):
+    """The questions about numbers, each of which returns its rung, and all that is known."""
 
     def __init__(
-        self, table: DiagnosedTable, y: Floats, clock: Clock, rng: np.random.Generator, group: Ints
+        self, table: DiagnosedTable, groups: Ints, clock: Clock, rng: np.random.Generator, y: Floats
     ) -> None:
-        self.table, self.answers = table, list[Rung]()
+        super().__init__(table, groups, clock, rng, _ROWS)
         self.scored: dict[str, _Fitted] = {}
         self.gain: dict[str, ErrorComparison] = {}
         # Costs and tubes are for targets of spread 1, and multiplied by this spread in the end.
         low, middle, high = np.quantile(y, [0.25, 0.5, 0.75])
         self.spread = float(f"{float(high - low) / 1.35 or float(np.std(y)):.2g}")
         target = (y - middle) / self.spread
-        size = max(100, int(_ROWS * np.sqrt(clock.max_time / 30.0)))
-        self.rows = rows = draw_rows(table.y, size, rng)
-        self.columns = measure_columns(table.X, rows)
-        wide = is_wide(table.X)
-        self.sample = sample = Sample(
-            X=as_learnt(table.X[rows], wide),
-            y=target[rows],
-            folds=families.make_folds(target[rows], group[rows], rng),
-            metric=cast(Any, AbsoluteError("absolute error", target[rows])),
-            sparse=sp.issparse(table.X),
-            wide=wide,
-            uneven=self.columns.uneven,
-            over=lambda: clock.over,
-        )
-        others = np.flatnonzero(~np.isin(group, group[rows]))
-        if len(others) >= _FRESH * len(rows):
-            fresh = others[draw_rows(table.y[others], _MOST_FRESH, rng)]
-            sample.X_fresh, sample.y_fresh = as_learnt(table.X[fresh], wide), target[fresh]
+        self.draw_sample(target, AbsoluteError("absolute error", target[self.rows]))
         tubes: list[dict[str, Any]] = [{"epsilon": tube} for tube in _TUBES]
         planes = [{"C": cost, **tube} for tube in tubes for cost in _COSTS]
         kernels = [{"gamma": width, "C": cost, "epsilon": tube} for width in _WIDTHS
@@ -216,14 +183,13 @@ class _Regression:
             "constants": self._try_constants,
             "planes": partial(self._try, "planes", "a plane", "linear regression", planes),
             "kernels": partial(self._try, "kernels", "an RBF kernel", "kernel regression", kernels),
-            _TREES: partial(self._try, _TREES, _TREES, "boosted regression", [{}]),
+            TREES: partial(self._try, TREES, TREES, "boosted regression", [{}]),
             "quantiles": self._try_quantiles,
             "signal": self._find_signal,
             "noise": self._bound_noise,
         }
 
     def _describe_columns(self) -> Rung:
-        self.messages = describe_columns(self.table, self.columns)
         if self.columns.uneven:
             self.messages[0] += " All models but trees are fitted to scaled columns."
         message = " ".join(self.messages) or "nothing unusual about scales and constants."
@@ -255,26 +221,20 @@ class _Regression:
             size = sample.spread(scaled)
             relative = {"linear regression": "C", "kernel regression": "gamma"}.get(kind)
             for one in tried:
-                units = {relative: _round(one[relative] / size)} if relative else {}
+                units = {relative: two_digits(one[relative] / size)} if relative else {}
                 given = tuple({**one, **units}.items())
                 found.append(Candidate(kind, given, scaled, sample.sparse, sample.wide))
         return found
 
-    def _cross_validate(self, name: str, learn: Any, settings: list[Candidate]) -> Any:
-        with threadpool_limits(1):
-            return families.cross_validate(name, learn, settings, self.sample, ring=True)
-
     def _try(self, heading: str, name: str, kind: str, tried: list[dict[str, Any]]) -> Rung:
         """Cross-validate a family, and compare it with the best rung below."""
-        if heading == _TREES and (self.sample.wide or self.table.X.shape[1] > _DENSE_COLUMNS):
-            return Rung(_TREES, "not asked: the rows are too wide for it.", ran=False)
+        if heading == TREES and (self.sample.wide or self.table.X.shape[1] > _DENSE_COLUMNS):
+            return Rung.skipped(TREES, "the rows are too wide for it.")
         rival = self.scored.get(self.chosen)
         # Planes on wide rows are found sooner by their kernel matrix.
         by_matrix = heading == "kernels" or (heading == "planes" and self.sample.wide)
         learn = fit_tubes if by_matrix else fit_each
-        found = self._cross_validate(name, learn, self._settings(kind, tried))
-        if found is None:
-            return Rung(heading, _TIME, ran=False, late=True)
+        found = cross_validate(name, learn, self._settings(kind, tried), self.sample, ring=True)
         kept = self._keep(heading, name, found.best, found.scores[:, 0])
         message, evidence = str(kept), kept.to_dict()
         if rival is not None:
@@ -294,20 +254,18 @@ class _Regression:
     @property
     def trees_win(self) -> bool:
         """Whether boosted trees have smaller errors, beyond noise, than planes and kernels."""
-        return _TREES in self.gain and self.gain[_TREES].significant
+        return TREES in self.gain and self.gain[TREES].significant
 
     def _try_quantiles(self) -> Rung:
         """Fit three quantiles with the settings of the best rung, for a band around the median."""
         if not self.chosen:
-            return Rung("quantiles", _TIME, ran=False, late=True)
+            raise OutOfTimeError
         best, predicted = self.scored[self.chosen].best, []
         form = {"gamma": best.get("gamma")} if self.chosen == "kernels" else {"kernel": "linear"}
         for quantile in _BAND:  # at q = ½ an error costs C/2
             settings = {"quantile": quantile, "C": 2 * best.get("C"), **form}
             one = replace(best, kind="quantile", settings=tuple(settings.items()))
-            found = self._cross_validate("QuantileSVR", fit_tubes, [one])
-            if found is None:
-                return Rung("quantiles", _TIME, ran=False, late=True)
+            found = cross_validate("QuantileSVR", fit_tubes, [one], self.sample, ring=True)
             predicted.append(found.scores[:, 0])
             if quantile == _BAND[0]:
                 median = self._keep("quantiles", "a median", one, predicted[0])
@@ -329,7 +287,7 @@ class _Regression:
     def _find_signal(self) -> Rung:
         """Ask whether anything is nearer than the best constant, by absolute or squared errors."""
         if not self.methods:
-            return Rung("signal", _TIME, ran=False, late=True)
+            raise OutOfTimeError
         tests = [
             one.beside(self.scored[constant], 2 * len(self.methods), SIGNAL, squared)
             for one in self.methods
@@ -352,18 +310,12 @@ class _Regression:
         evidence = {"method": best.name, "mean_absolute_error_at_most": most}
         return Rung("noise", message, True, len(best.off), evidence)
 
-    @property
-    def late(self) -> str:
-        """The questions that the time ran out for, in a sentence."""
-        missing = [rung.name for rung in self.answers if rung.late]
-        return f"the time ran out: raise max_time. Missing: {', '.join(missing)}." * bool(missing)
-
     def decide(self) -> tuple[str, str]:
         """Return the verdict and the reason."""
         signal = next(rung.witness for rung in self.answers if rung.name == "signal")
         unfinished = not {"planes", "kernels"} <= self.scored.keys()
         if signal is None or (unfinished and not self.trees_win):
-            return "undecided", self.late
+            return "undecided", self.run_out
         if not signal.significant:
             nearest = f"The one that comes nearest: {signal}."
             if max(one.r2[2] for one in self.methods) > _SOME:
@@ -373,7 +325,7 @@ class _Regression:
             return "no signal", f"{beaten} than a constant, the mean or the median. {nearest}"
         if self.trees_win:
             found = "boosted trees find structure that planes and RBF kernels do not"
-            return "not linear", f"{found}: {self.gain[_TREES]}."
+            return "not linear", f"{found}: {self.gain[TREES]}."
         if self.chosen == "kernels":
             return "curved", f"on held-out rows, {self.gain['kernels']}."
         others = "; ".join(map(str, self.gain.values()))
@@ -382,13 +334,13 @@ class _Regression:
     @property
     def simplest(self) -> Candidate:
         """What to use if nothing could be compared."""
-        settings = (("C", self.spread), ("epsilon", _round(_TUBES[0] * self.spread)))
+        settings = (("C", self.spread), ("epsilon", two_digits(_TUBES[0] * self.spread)))
         sample = self.sample
         return Candidate("linear regression", settings, True, sample.sparse, sample.wide)
 
     def rescaled(self, best: Candidate) -> Candidate:
         """Return a candidate for the targets as they are."""
-        units = {name: _round(self.spread * best.get(name)) for name in ("C", "epsilon")
+        units = {name: two_digits(self.spread * best.get(name)) for name in ("C", "epsilon")
                  if best.get(name)}  # fmt: skip
         return replace(best, settings=tuple({**dict(best.settings), **units}.items()))
 
@@ -405,22 +357,10 @@ class _Regression:
 
     def warn(self, verdict: str) -> list[str]:
         """Return what could mislead."""
-        found, n, seen = list(self.messages), len(self.table.y), len(self.rows)
-        compared = len(self.sample.compared.y)
-        if self.sample.y_fresh is not None:
-            found.append(
-                f"Models were fitted to {seen} of {n} rows, compared on {compared} others."
-            )
-        elif seen < n:
-            found.append(f"Models were cross-validated on {seen} of {n} rows.")
+        found = [*self.messages, *self.describe_rows()]
         if self.late and verdict != "undecided":
-            found.append(f"T{self.late[1:]}")
+            found.append(f"T{self.run_out[1:]}")
         if self.trees_win and self.chosen:
             own = self.scored[self.chosen]
             found.append(f"The best of maxmargin's own: {own}. recommend('ladder') returns it.")
         return found
-
-
-def _round(value: float) -> float:
-    """Return the value to two digits: more would be noise in a recommendation."""
-    return float(f"{value:.1e}")

@@ -43,6 +43,11 @@ class Rung:
     witness: Any = None
     late: bool = False
 
+    @classmethod
+    def skipped(cls, name: str, why: str) -> "Rung":
+        """Return a rung that was not asked."""
+        return cls(name, f"not asked: {why}", ran=False)
+
     def __str__(self) -> str:
         return f"{self.name}: {self.answer}"
 

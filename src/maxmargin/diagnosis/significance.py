@@ -448,7 +448,7 @@ class LearningCurve:
         return dict(vars(self))
 
 
-def has_levelled(quarter: Flags, half: Flags, whole: Flags, metric: Metric) -> bool:
+def has_levelled(quarter: Flags, half: Flags, every: Flags, metric: Metric) -> bool:
     """Return whether errors (flags of the same rows) rule out a learning curve that falls to 0.
 
     Examples
@@ -460,7 +460,7 @@ def has_levelled(quarter: Flags, half: Flags, whole: Flags, metric: Metric) -> b
     >>> has_levelled(np.arange(400) < 200, np.arange(400) < 141, wrong, metric)
     False
     """
-    grown = [2**0.25 * whole - half, 2**0.5 * whole - quarter]
+    grown = [2**0.25 * every - half, 2**0.5 * every - quarter]
     each = metric.weight[metric.y]
     if any(each @ excess <= 0 for excess in grown):
         return False

@@ -24,6 +24,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.lapack import dtrtri
 
 from maxmargin._typing import Flags, Floats, Ints
+from maxmargin.budget import Budget
 from maxmargin.certificates import Certificate, certify
 from maxmargin.estimators.row_marks import Marks, mark_rows
 from maxmargin.kernels import Linear
@@ -33,7 +34,7 @@ from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.problem import Intercept, MulticlassProblem, Point, Problem, Status
 from maxmargin.runtime import clock
 from maxmargin.separability.max_margin import FeatureSpaceRows, LinearRows, Widest, find_widest
-from maxmargin.solve import Budget, Result, Settings, solve
+from maxmargin.solve import Result, Settings, solve
 
 _AT_BOUND = 1e-9  # of the bound: a dual this near to it is there
 _RIDGES = (1e-12, 1e-10, 1e-8)  # of the largest diagonal: dependent rows need one to be inverted

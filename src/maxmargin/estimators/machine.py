@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Ints
+from maxmargin.budget import Budget
 from maxmargin.certificates import together
 from maxmargin.errors import warn
 from maxmargin.estimators.callbacks import TakesCallbacks, announced
@@ -16,7 +17,7 @@ from maxmargin.estimators.formulations import Formulation, Training
 from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.problems.problem import Point, Status
 from maxmargin.runtime import clock
-from maxmargin.solve import Budget, Result, Settings, gap_left, ill_scaled, solve_all
+from maxmargin.solve import Result, Settings, gap_left, ill_scaled, solve_all
 from maxmargin.validation.data import generator
 from maxmargin.validation.parameters import NamedParameters
 
@@ -112,20 +113,8 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         if last is not None:
             starts = self._starts(formulated, last) or starts
         budget = Budget(self.max_time and self._time_to_solve(), began)
-        return self.adopt(
-            formulated, self._solve_stated((X, y, sample_weight), formulated, starts, budget)
-        )
-
-    def _solve_stated(
-        self,
-        given: tuple[Any, Any, Any],
-        formulated: Formulated,
-        starts: list[Point],
-        budget: Budget,
-    ) -> list[Result]:
-        """Solve the problems that were stated of the rows, labels and weights given."""
-        del given
-        return solve_all(formulated.problems, starts, solver_settings(self), budget)
+        results = solve_all(formulated.problems, starts, solver_settings(self), budget)
+        return self.adopt(formulated, results)
 
     def _time_to_solve(self) -> float | None:
         """Return the seconds of ``max_time`` that are for solving."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,15 @@ class Subproblem:
     signs: Floats
     positive: int
     negative: int  # −1: all other classes
+
+
+class ClassPlanes(NamedTuple):
+    """Between which classes the planes of a fitted classifier are; what writes models asks it."""
+
+    scheme: str  # of the fit: "ovo", "ovr" or "crammer_singer"
+    pairs: list[tuple[int, int]]  # positive and negative class of each plane, −1: all others
+    numbers: Ints  # the places of these planes among the intercepts
+    ranks: Ints | None = None  # of the classes, which decide ties; None: the first one wins
 
 
 def binary_subproblems(labels: Ints, n_classes: int, scheme: str) -> list[Subproblem]:

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from maxmargin.files.libsvm import load_libsvm, save_libsvm
     from maxmargin.files.native import Described, load, load_described, save
     from maxmargin.files.onnx import register_converters, to_onnx
+    from maxmargin.files.trusted_types import SKOPS_TRUSTED_TYPES
 
 _FOUND_IN = {
+    "SKOPS_TRUSTED_TYPES": "trusted_types",
     "Described": "native",
     "load": "native",
     "load_described": "native",
@@ -37,6 +39,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "SKOPS_TRUSTED_TYPES",
     "Described",
     "load",
     "load_described",

@@ -1,7 +1,7 @@
 """Whether the state of a model is what its class would have: names, kinds, shapes, limits.
 
-Nothing here trusts what it looks at. What attributes say about each other beyond their shapes is
-in ``consistency``.
+Nothing here trusts what it looks at. What several attributes must have in common beyond the sizes
+that schemas name is in ``shapes``.
 """
 
 import copy
@@ -11,16 +11,15 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cache, partial
 from itertools import pairwise
-from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 from maxmargin.files.known_classes import name_of, schema_of, state_of
-from maxmargin.files.rules import Rule, Sizes
-from maxmargin.files.step_widths import is_unfitted
+from maxmargin.files.shapes import Sizes, State, check_shapes
 from maxmargin.kernels import Kernel
 
 # ------------------------------------------------------------------- schemas, read
@@ -121,20 +120,18 @@ def _is_of(kind: str, value: Any) -> bool:
 # ------------------------------------------------------------------- objects
 
 
-def check_model(model: Any, look_closer: Rule, place: str = "") -> Sizes:
-    """Check a model and return its sizes by name; raise ValueError for what is wrong."""
-    walk = _Walk(look_closer)
+def check_model(model: Any, place: str = "") -> None:
+    """Check a model; raise ValueError for what is wrong."""
+    walk = _Walk()
     walk.visit(model, place)
     for check in walk.later:
         check()
-    return walk.sizes
 
 
 class _Walk:
     """Through an estimator and what it is made of, which shares its sizes."""
 
-    def __init__(self, look_closer: Rule) -> None:
-        self.look_closer = look_closer
+    def __init__(self) -> None:
         self.sizes: Sizes = {}
         self.later: list[Callable[[], None]] = []  # what is asked once all sizes are known
 
@@ -144,7 +141,7 @@ class _Walk:
         state, parameters = state_of(value), _parameters(type(value))
         schema = _schema(name_of(type(value)) or "", "origin_" in state)
         fitted = [name for name, (must, _) in schema.items() if must]
-        unfitted = place and is_unfitted(value)
+        unfitted = place and _is_unfitted(value)
         if unfitted:  # as a ColumnTransformer keeps what it was given; who needs it fitted asks
             fitted = []
         for name in (*parameters, *fitted):
@@ -157,7 +154,7 @@ class _Walk:
             self._visit_attribute(specs, each, local, f"{where}.{name}")
         _check_parameters(value, where)
         if not unfitted:
-            self.later.append(partial(self._compare, value, where))
+            self.later.append(partial(self._compare, value, state, where))
 
     def _visit_attribute(
         self, specs: tuple[Spec, ...], value: Any, local: Sizes, where: str
@@ -171,11 +168,11 @@ class _Walk:
             if described:
                 self.visit(inner, f"{where}: ")
             else:  # an estimator with sizes of its own
-                check_model(inner, self.look_closer, f"{where}: ")
+                check_model(inner, f"{where}: ")
 
-    def _compare(self, value: Any, where: str) -> None:
+    def _compare(self, value: Any, state: State, where: str) -> None:
         try:
-            self.look_closer(value, self.sizes)
+            check_shapes(value, state, self.sizes)
         except ValueError as contradiction:
             raise ValueError(f"{where}: {contradiction}") from None
 
@@ -227,6 +224,16 @@ def _instances(value: Any) -> Iterator[Any]:
             yield from _instances(each)
 
 
+def _is_unfitted(step: Any) -> bool:
+    """Return whether an estimator has nothing but parameters; a pipeline, whether all steps do."""
+    if not isinstance(step, BaseEstimator) or type(step).__name__ == "FunctionTransformer":
+        return False
+    if isinstance(step, Pipeline):
+        entries = [e[1] for e in vars(step).get("steps", ()) if type(e) is tuple and len(e) == 2]
+        return all(_is_unfitted(each) for each in entries if isinstance(each, BaseEstimator))
+    return bool(vars(step).keys() <= set(inspect.signature(type(step)).parameters))
+
+
 def _parameters(kind: type) -> tuple[str, ...]:
     if not issubclass(kind, BaseEstimator | Kernel):
         return ()
@@ -252,22 +259,16 @@ def _with_costs(model: Any) -> Any:
     return model
 
 
-# What checks the parameters of a class by itself, in the order they are looked for.
-_OWN_CHECKS = ("check_parameters", "_check_parameters")
-
-
 def _check_parameters(value: Any, where: str) -> None:
-    own = next((name for name in _OWN_CHECKS if hasattr(type(value), name)), None)
-    if own is None and hasattr(type(value), "_parameter_constraints"):  # one of scikit-learn
-        own = "_validate_params"
-    if own is None:
+    """Let an estimator or a kernel of ours check its own; scikit-learn's steps do when used."""
+    if not hasattr(value, "check_parameters"):
         return
     try:
         if isinstance(value, Kernel):
             value = _with_numbers(copy.deepcopy(value))
         elif hasattr(value, "origin_"):
             value = _with_costs(value)
-        methodcaller(own)(value)
+        value.check_parameters()
     except Exception as refused:
         raise ValueError(f"{where}: {refused}") from None
 

@@ -6,9 +6,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from maxmargin.estimators.trusted_types import MODULES
 from maxmargin.files.schemas import OURS, READ
 from maxmargin.files.sklearn_steps import STEPS
+from maxmargin.files.trusted_types import MODULES
 
 _ENUMS = ("Status", "KernelPCAStatus")
 # What an object knows of the process it is in, rather than of the model.

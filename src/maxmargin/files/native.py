@@ -1,7 +1,7 @@
 """The native model file: arrays as safetensors, everything else as JSON in its header.
 
 docs/model-file.md has the format byte for byte. Loading runs no code of the file: it knows a fixed
-list of classes, and whatever does not look as these classes leave it is refused.
+list of classes, and refuses whatever these could not compute with safely.
 """
 
 import hashlib
@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.errors import ModelFileError
 from maxmargin.files.checking import check_model
-from maxmargin.files.consistency import look_closer
 from maxmargin.files.known_classes import known_steps, name_of
 from maxmargin.files.nodes import Decoder, Encoder, UnstorableError, dump, parse
 from maxmargin.runtime.atomic_write import write_atomically
@@ -101,7 +100,7 @@ def save(model: Any, path: str | os.PathLike[str], *, layout: Any = None) -> Non
     encoder = Encoder()
     try:
         node = encoder.node(model, "")
-        check_model(model, look_closer)
+        check_model(model)
     except UnstorableError as refused:
         raise TypeError(_advice(model, refused)) from None
     except ValueError as altered:
@@ -202,7 +201,8 @@ def _write(path: Path, metadata: dict[str, str], tensors: dict[str, npt.NDArray[
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that ``save`` has written.
 
-    Nothing of the file is run, and a file that contradicts itself is refused.
+    Nothing of the file is run, and a file that was damaged is refused. What a file claims is not
+    proved by loading it: ``mm.certify`` does that, with the training data.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def load_described(path: str | os.PathLike[str]) -> Described:
             raise ValueError("it holds no estimator")
         if decoder.used != set(tensors):
             raise ValueError("it holds tensors that belong to nothing")
-        check_model(model, look_closer)
+        check_model(model)
         layout = _read_layout(document["layout"])
     except ModelFileError:
         raise

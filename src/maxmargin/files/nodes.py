@@ -31,7 +31,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin.files.known_classes import class_of, make, name_of, state_of
-from maxmargin.files.rules import require
+from maxmargin.files.shapes import require
 
 LONG = 1000  # items, from which on a list is a tensor
 _MOST_NESTED = 100  # kernels within kernels, steps within steps

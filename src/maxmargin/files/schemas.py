@@ -31,7 +31,7 @@ n_iter_: int >=0
 stop_reason_: word
 """
 _SOLVED = """
-certificate_: Certificate | MulticlassCertificate
+certificate_: Certificate
 solver_: word
 trace_?: list of any
 """
@@ -58,7 +58,7 @@ _given_products?: float64[sv,planes]
 """
 _KERNEL_CLASSIFIER = f"""{_KERNEL_MACHINE}{_CLASSES}
 class_weight_: float64[classes] >=0
-_scheme: word ovo ovr crammer_singer
+_scheme: word ovo ovr
 calibration_?: Calibration
 """
 _KERNEL_REGRESSOR = f"""{_KERNEL_MACHINE}
@@ -117,14 +117,13 @@ _STRUCTURED = f"""{_REPORT}
 n_features_in_: int >0 =n_features
 feature_names_in_?: texts[n_features]
 classes_?: labels[classes]
-model_: Multiclass | Chain | Multilabel | Ranking
+model_: Multiclass | Chain
 coef_: float64[size]
 """
 _OUTPUTS = """
 n_features_in_?: int >0 =n_features
 feature_names_in_?: texts[n_features]
 classes_?: labels[classes]
-n_labels_?: int >0
 size_?: int >0 =size
 """
 _KERNELS = (
@@ -326,8 +325,6 @@ OURS: dict[str, str] = {
         """,
     "Multiclass": _OUTPUTS,
     "Chain": _OUTPUTS,
-    "Multilabel": _OUTPUTS,
-    "Ranking": _OUTPUTS,
     # ------------------------------------------------------------ Bayes points
     "BayesPointClassifier": f"""{FIRST}{_CLASSES}{_REPORT}
         shape_fit_: shape[n_rows,n_features]
@@ -437,39 +434,6 @@ OURS: dict[str, str] = {
         relative_error_: number
         error_bound_: number inf
         spectral_estimate_: number inf
-        """,
-    "RandomFourier": f"""{FIRST}
-        kernel: any
-        gamma: number >0 | word scale auto
-        n_components: int >0
-        orthogonal: flag
-        random_state: any
-        kernel_: kernel
-        center_: float64[n_features] | None
-        frequencies_: float64[n_features,frequencies]
-        phase_: number
-        n_components_: int >0 =components
-        error_max_: number >=0
-        error_rms_: number >=0
-        error_bound_: number >=0 inf
-        """,
-    "PolynomialMap": f"""{FIRST}
-        degree: int >0
-        gamma: number >0 | word scale auto
-        coef0: number >=0
-        max_columns: int >0
-        kernel_: kernel
-        powers_: int64[components,degree] >=-1 <n_features
-        weights_: float64[components]
-        n_components_: int >0 =components
-        """,
-    "CircleMap": f"""{FIRST}
-        lift: word
-        center: any
-        width: number >0 | None
-        center_: float64[n_features]
-        width_: number >0 nan
-        n_components_: int >0
         """,
     # ------------------------------------------------------------ kernels
     **dict.fromkeys(_KERNELS, ""),

@@ -13,11 +13,10 @@ from maxmargin.inspection.foreign.from_file import describe_training
 from maxmargin.inspection.foreign.linear import certify_by_bound
 from maxmargin.inspection.model_view import view_model
 from maxmargin.problems.blocked import BlockedProblem
-from maxmargin.problems.blocked_kernel import BlockedKernelProblem
 from maxmargin.problems.problem import Point, Status
-from maxmargin.problems.structured import StructuredProblem
 from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solve import Settings, plan, run_solver
+from maxmargin.structured.problem import StructuredProblem
 from maxmargin.validation.data import check_rows, refuse_swapped, regression_weights
 
 _ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more
@@ -104,8 +103,6 @@ def _certify_point(problem: Any, point: Any, max_time: float | None) -> Certific
     """Certify a point of one of our models; without duals for these rows, find a bound."""
     if isinstance(problem, StructuredProblem):
         return certify_point(problem, point)
-    if isinstance(problem, BlockedKernelProblem):
-        return certify_point(problem, point, keep_intercept=True)
     if isinstance(problem, BlockedProblem):
         return _certify_blocks(problem, point, max_time)
     if point.beta is None or len(point.beta) != problem.variables:

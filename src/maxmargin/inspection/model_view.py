@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
 from maxmargin.estimators import HardMarginSVC, LinearSVC, VotedPerceptron
@@ -21,6 +21,8 @@ from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
 from maxmargin.geometry.planes import read_kernel
 from maxmargin.problems.losses import ON_EDGE, support_kinds
 from maxmargin.rows.row_source import RowSource
+from maxmargin.validation.sklearn_private import count_rows
+from maxmargin.validation.sklearn_private import take_rows as take_rows
 
 _COMPARED = 200  # rows on which a plane must agree with the model
 _EXPONENTIAL = 30  # operations for one kernel value, apart from those for its columns
@@ -66,7 +68,7 @@ class ModelView(NamedTuple):
         """
         if hasattr(self.machine, "origin_"):
             return False
-        if self.count_training_rows() not in (None, _num_samples(X)):
+        if self.count_training_rows() not in (None, count_rows(X)):
             return False
         vectors = getattr(self.machine, "support_vectors_", None)
         if vectors is None or not vectors.shape[0]:
@@ -132,13 +134,6 @@ def _is_search(model: Any) -> bool:
 def to_dense(values: Any) -> Floats:
     """Return numbers as an array; those of models fitted to sparse rows may be sparse."""
     return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
-
-
-def take_rows(X: Any, rows: Any) -> Any:
-    """Return some rows of a table or a list, as the same kind of container."""
-    if isinstance(X, list | tuple):
-        return [X[k] for k in rows]
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 # ------------------------------------------------------------------- the boundary of a classifier

@@ -123,47 +123,6 @@ def sweep(
 
 
 @compiled
-def sweep_block(
-    products: Any, labels: Any, cost: Any, order: Any, scale: float, offset: Any,
-    scores: Any, total: Any, mass: Any,
-) -> float:  # fmt: skip
-    """Do the same for the rows of a block, by their products with each other.
-
-    Their scores, of shape (class, row), and total = Σβ follow.
-    """
-    worst = 0.0
-    n_classes = mass.shape[1]
-    claims = np.empty(n_classes)
-    before = np.empty(n_classes)
-    for t in range(order.shape[0]):
-        i = order[t]
-        for k in range(n_classes):
-            claims[k] = scores[k, i] + offset[k] + scale * total[k] + 1.0
-        claims[labels[i]] -= 1.0
-        violation, _ = _violation(claims, mass[i])
-        worst = max(worst, violation)
-        if violation == 0.0:
-            continue
-        for k in range(n_classes):
-            before[k] = mass[i, k]
-        _move(claims, products[i, i] + scale, cost[i], mass[i])
-        for k in range(n_classes):
-            change = before[k] - mass[i, k]
-            if change != 0.0:
-                total[k] += change
-                for j in range(products.shape[1]):
-                    scores[k, j] += change * products[i, j]
-    return worst
-
-
-@compiled
-def violations(claims: Any, mass: Any, out: Any) -> None:
-    """Put into out[i] how far a claim on row i is above that of a class with mass."""
-    for i in range(claims.shape[0]):
-        out[i] = _violation(claims[i], mass[i])[0]
-
-
-@compiled
 def _move(claims: Any, curvature: float, cost: float, mass: Any) -> None:
     """Let one row's mass be where its claims, which fall by curvature·mass, say."""
     top = claims.max()

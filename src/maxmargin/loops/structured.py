@@ -1,7 +1,7 @@
-"""Decoders of structured outputs, and their ψ-differences as sparse rows.
+"""The decoder of chains, and their ψ-differences as sparse rows; classes are chains of length 1.
 
 Weights of the columns of x come first, flat from shape (d, K): one weight for each column and each
-state, class or label; then those of transitions or pairs. Among equal scores the first output wins.
+state; then those of transitions, start and end. Among equal scores the first output wins.
 """
 
 from typing import Any
@@ -11,18 +11,16 @@ import numpy as np
 from maxmargin.loops.compiled import compiled
 from maxmargin.loops.rows import row_axpy_column, row_collect, row_dots
 
-# ------------------------------------------------------------------- chains
-
 
 @compiled
 def decode_chains(
     X: Any, offsets: Any, rows: Any, emissions: Any, transitions: Any, start: Any, stop: Any,
-    truth: Any, weight: Any, augmented: bool, longest: int, paths: Any,
+    truth: Any, cost: Any, augmented: bool, longest: int, paths: Any,
 ) -> None:  # fmt: skip
     """Put the best path of each chain into ``paths``, one after the other (Viterbi).
 
-    Score: Σ emissions·x at its state, transitions[from, to], start, stop; if augmented, a state
-    other than the true one has weight[truth] more.
+    Score: Σ emissions·x at its state, transitions[from, to], start, stop; if augmented, a state has
+    cost[truth, state] more.
     """
     n_states = emissions.shape[1]
     back = np.zeros((longest, n_states), np.int64)
@@ -36,9 +34,8 @@ def decode_chains(
                 score[k] = start[k] if t == 0 else 0.0
             row_dots(X, first + t, emissions, score)
             if augmented:
-                true = truth[first + t]
                 for k in range(n_states):
-                    score[k] += 0.0 if k == true else weight[true]
+                    score[k] += cost[truth[first + t], k]
             if t > 0:
                 _extend(before, transitions, score, back[t])
         for k in range(n_states):
@@ -80,34 +77,28 @@ def _first_best(score: Any) -> Any:
 
 @compiled
 def chain_differences(
-    X: Any, offsets: Any, rows: Any, truth: Any, paths: Any, weight: Any, columns: Any, table: Any,
+    X: Any, offsets: Any, rows: Any, truth: Any, paths: Any, cost: Any, columns: Any, table: Any,
     loss: Any, indptr: Any, indices: Any, values: Any,
 ) -> None:  # fmt: skip
     """Put losses and ψ(true path) − ψ(path) of each chain into sparse rows.
 
-    ``columns`` (d, K) and ``table`` (K² + 2K) are zeros before and after.
+    ``columns`` (d, K) and ``table`` (K² + 2K) are zeros before and after. Without a table the order
+    of states has no weights.
     """
     n_states = columns.shape[1]
-    base, starts, stops = columns.size, n_states * n_states, n_states * n_states + n_states
-    found, out = 0, 0
+    base, found, out = columns.size, 0, 0
     for r in range(rows.shape[0]):
         first, length = offsets[rows[r]], offsets[rows[r] + 1] - offsets[rows[r]]
         loss[r] = 0.0
         for t in range(length):
             true, state = truth[first + t], paths[out + t]
             if true != state:
-                loss[r] += weight[true]
+                loss[r] += cost[true, state]
                 row_axpy_column(X, first + t, 1.0, columns, true)
                 row_axpy_column(X, first + t, -1.0, columns, state)
-            if t == 0:
-                table[starts + true] += 1.0
-                table[starts + state] -= 1.0
-            else:
-                table[truth[first + t - 1] * n_states + true] += 1.0
-                table[paths[out + t - 1] * n_states + state] -= 1.0
-            if t == length - 1:
-                table[stops + true] += 1.0
-                table[stops + state] -= 1.0
+        if table.shape[0] > 0:
+            _count_order(truth[first : first + length], 1.0, n_states, table)
+            _count_order(paths[out : out + length], -1.0, n_states, table)
         for t in range(length):
             true, state = truth[first + t], paths[out + t]
             if true != state:
@@ -122,95 +113,11 @@ def chain_differences(
         indptr[r + 1] = found
 
 
-# ------------------------------------------------------------------- classes
-
-
 @compiled
-def decode_classes(X: Any, rows: Any, W: Any, truth: Any, cost: Any, found: Any) -> None:
-    """Put the class with the highest score plus cost[truth, class] into ``found``."""
-    score = np.empty(W.shape[1])
-    for r in range(rows.shape[0]):
-        for k in range(W.shape[1]):
-            score[k] = cost[truth[rows[r]], k]
-        row_dots(X, rows[r], W, score)
-        found[r] = _first_best(score)
-
-
-@compiled
-def class_differences(
-    X: Any, rows: Any, truth: Any, found: Any, columns: Any, indptr: Any, indices: Any, values: Any
-) -> None:
-    """Put ψ(x, truth) − ψ(x, found) into sparse rows; ``columns`` is zeros before and after."""
-    end = 0
-    for r in range(rows.shape[0]):
-        i = rows[r]
-        if found[r] != truth[i]:
-            row_axpy_column(X, i, 1.0, columns, truth[i])
-            row_axpy_column(X, i, -1.0, columns, found[r])
-            end = row_collect(X, i, columns, truth[i], end, indices, values)
-            end = row_collect(X, i, columns, found[r], end, indices, values)
-        indptr[r + 1] = end
-
-
-# ------------------------------------------------------------------- sets of labels
-
-
-@compiled
-def decode_labels(
-    X: Any, rows: Any, W: Any, tables: Any, order: Any, parent: Any, pair: Any, truth: Any,
-    augmented: bool, found: Any,
-) -> None:  # fmt: skip
-    """Put the best set of labels into ``found`` (rows, labels), by messages from leaves to roots.
-
-    ``order`` has parents before children; pair[l] is the table between parent[l] and l, as
-    tables[pair, value of the parent, value of l].
-    """
-    n_labels = W.shape[1]
-    score, up = np.empty(n_labels), np.empty((n_labels, 2))
-    choice = np.empty((n_labels, 2), np.int64)
-    for r in range(rows.shape[0]):
-        for l in range(n_labels):
-            score[l] = 0.0
-        row_dots(X, rows[r], W, score)
-        for l in range(n_labels):
-            up[l, 0], up[l, 1] = 0.0, score[l]
-            if augmented:
-                up[l, 1 - truth[rows[r], l]] += 1.0
-        for t in range(n_labels - 1, -1, -1):
-            l = order[t]
-            if parent[l] >= 0:
-                for a in range(2):
-                    off, on = up[l, 0] + tables[pair[l], a, 0], up[l, 1] + tables[pair[l], a, 1]
-                    choice[l, a] = 1 if on > off else 0
-                    up[parent[l], a] += max(on, off)
-        for t in range(n_labels):
-            l = order[t]
-            if parent[l] >= 0:
-                found[r, l] = choice[l, found[r, parent[l]]]
-            else:
-                found[r, l] = 1 if up[l, 1] > up[l, 0] else 0
-
-
-@compiled
-def label_differences(
-    X: Any, rows: Any, truth: Any, found: Any, pairs: Any, columns: Any, loss: Any, indptr: Any,
-    indices: Any, values: Any,
-) -> None:  # fmt: skip
-    """Put losses and ψ-differences of sets of labels into sparse rows."""
-    end, base = 0, columns.size
-    for r in range(rows.shape[0]):
-        i = rows[r]
-        loss[r] = 0.0
-        for l in range(found.shape[1]):
-            if truth[i, l] != found[r, l]:
-                loss[r] += 1.0
-                row_axpy_column(X, i, 1.0 if truth[i, l] == 1 else -1.0, columns, l)
-                end = row_collect(X, i, columns, l, end, indices, values)
-        for p in range(pairs.shape[0]):
-            a, b = pairs[p, 0], pairs[p, 1]
-            true, other = 2 * truth[i, a] + truth[i, b], 2 * found[r, a] + found[r, b]
-            if true != other:
-                indices[end], values[end] = base + 4 * p + true, 1.0
-                indices[end + 1], values[end + 1] = base + 4 * p + other, -1.0
-                end += 2
-        indptr[r + 1] = end
+def _count_order(path: Any, sign: float, n_states: int, table: Any) -> None:
+    """Add the transitions, the start and the end of a path to a table."""
+    length = path.shape[0]
+    for t in range(1, length):
+        table[path[t - 1] * n_states + path[t]] += sign
+    table[n_states * n_states + path[0]] += sign
+    table[n_states * n_states + n_states + path[length - 1]] += sign

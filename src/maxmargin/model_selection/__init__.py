@@ -4,7 +4,6 @@ from maxmargin.model_selection.criteria.bounds import span_estimate as span_esti
 from maxmargin.model_selection.criteria.bounds import xi_alpha_bound as xi_alpha_bound
 from maxmargin.model_selection.criteria.leave_one_out import leave_one_out as leave_one_out
 from maxmargin.model_selection.criteria.radius_margin import radius_margin as radius_margin
-from maxmargin.model_selection.map_gap import map_gap as map_gap
 from maxmargin.model_selection.path.regularization_path import (
     regularization_path as regularization_path,
 )
@@ -18,7 +17,6 @@ __all__ = [
     "RegularizationPath",
     "SVCSearchCV",
     "leave_one_out",
-    "map_gap",
     "prequential",
     "radius_margin",
     "regularization_path",

@@ -11,18 +11,12 @@ from typing import Any
 _MODULES = {
     "ConvergenceDisplay": "convergence",
     "GramDisplay": "gram",
-    "KernelLiftDisplay": "lift",
     "KernelPCADisplay": "components",
-    "LossDisplay": "losses",
     "MarginDisplay": "margin",
     "PathDisplay": "path",
     "PerceptronPathDisplay": "perceptron_path",
-    "PriorSamplesDisplay": "prior",
     "SearchDisplay": "search",
     "SeparabilityDisplay": "separability",
-    "SeparatorsDisplay": "separators",
-    "UpdateDisplay": "update",
-    "VersionSpaceDisplay": "version_space",
     "theme": "style",
 }
 

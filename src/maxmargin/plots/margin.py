@@ -24,15 +24,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.linalg import eigh
 from sklearn.utils import gen_batches
 from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from maxmargin._typing import Floats
-from maxmargin.geometry import Hyperplane
+from maxmargin.geometry import Hyperplane, Window, pad
 from maxmargin.inspection.model_view import Boundary, SupportRows, read_boundary, take_rows
 from maxmargin.plots import planar, style
-from maxmargin.plots.planar import Grid, Window
+from maxmargin.plots.planar import Grid
 from maxmargin.plots.style import MOST_POINTS, RASTER_FROM, Rows, foreground, text, thin
 from maxmargin.runtime.html import visible
 from maxmargin.validation.data import check_labels
@@ -44,7 +43,6 @@ _RING = 46.0  # size of a support vector's marker without slack
 _MOST_SLACK = 4.0  # slack above which markers do not grow any more
 _MANY = 300  # support vectors of a kind above which markers get smaller
 _SKEWED = 4.0  # ratio of the axes' lengths above which equal scales leave no space
-_SAMPLE = 300  # rows at most from which the first principal direction is computed
 _FEW = 2  # features whose fixed values are listed one by one
 _BLOCK = 4_000_000  # numbers in a block of rows
 
@@ -374,7 +372,7 @@ def _title(boundary: Boundary, view: str) -> str:
 
 def _box_around(points: Floats) -> Box:
     """Return the limits of x₁ and x₂ around points, with a margin."""
-    (left, bottom), (right, top) = (corner.tolist() for corner in planar.pad(points))
+    (left, bottom), (right, top) = (corner.tolist() for corner in pad(points))
     return left, right, bottom, top
 
 
@@ -391,9 +389,9 @@ def _view_along_w(boundary: Boundary, X: Any, rows: Any) -> dict[str, Any]:
     drawn = take_rows(X, rows)
     distances = boundary.scores(drawn) / norm
     inner = boundary.transform(drawn)
-    sample = np.unique(np.linspace(0, len(rows) - 1, _SAMPLE).astype(np.intp))
+    sample = planar.sample_rows(len(rows))
     products = boundary.products(inner, inner[sample], rows[sample])
-    points = np.column_stack([distances, _spread_beside(products, distances, sample)])
+    points = np.column_stack([distances, planar.spread_beside(products, distances, sample)])
     left, right, bottom, top = _box_around(points)
     if boundary.has_margins:  # the margin is visible even if all points are inside it
         left, right = min(left, -1.15 / norm), max(right, 1.15 / norm)
@@ -403,24 +401,6 @@ def _view_along_w(boundary: Boundary, X: Any, rows: Any) -> dict[str, Any]:
         "box": (left, right, bottom, top),
         "weights": np.array([norm, 0.0]),
     }
-
-
-def _spread_beside(products: Floats, s: Floats, sample: Rows) -> Floats:
-    """Return coordinates along the first principal direction of what is orthogonal to w.
-
-    ``products`` is K(row, sample row) and s the distance along w; a constant added to s only
-    shifts what is centred here anyway.
-    """
-    rest = products - np.outer(s, s[sample])
-    # Only differences from the sample's mean matter, in rows as in columns.
-    centred = rest - rest[sample].mean(axis=0)
-    centred -= centred.mean(axis=1, keepdims=True)
-    square = centred[sample]
-    values, vectors = eigh(0.5 * (square + square.T), driver="evd")
-    largest, v = values[-1], vectors[:, -1]
-    if largest <= 1e-12 * max(1e-300, float(np.abs(products).max()) * len(square)):
-        return np.zeros(len(products))  # there is no direction but w
-    return np.asarray(centred @ (v * np.sign(v[np.argmax(np.abs(v))])) / np.sqrt(largest))
 
 
 def _view_two_features(

@@ -7,8 +7,7 @@ may go up and down, but stays at or below Σξ, as a mistake has ξ ≥ 1. Up to
 proportional to C; for separable classes the soft margin is the hard margin from some C on.
 """
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -25,20 +24,10 @@ class PathDisplay(style.Display):
 
     Parameters
     ----------
-    Cs : array-like of shape (n_Cs,)
-        Costs of slack, > 0, ascending.
-    margins : array-like of shape (n_Cs,)
-        1/‖w‖.
-    slack_sums : array-like of shape (n_Cs,)
-        Σξ, or Σξ² for squared losses.
-    training_errors : array-like of shape (n_Cs,)
-        Rows on the wrong side; in regression, outside the tube.
-    support_counts : dict of str to array-like of shape (n_Cs,)
-        Support vectors by kind.
-    small_C, hard_C : float or None, default=None
-        C up to which α/C is constant, and C from which on the soft margin is the hard margin.
-    slack_name, errors_name : str
-        Names of the curves in the second panel.
+    path : RegularizationPath
+        As ``mm.regularization_path`` returns it.
+    problem : int, default=0
+        Which binary problem, if there are several, in the order of the estimator.
 
     Attributes
     ----------
@@ -56,16 +45,8 @@ class PathDisplay(style.Display):
     ['margin 1/‖w‖', 'Σξ, mistakes', 'support vectors']
     """
 
-    Cs: Any
-    margins: Any
-    slack_sums: Any
-    training_errors: Any
-    support_counts: Mapping[str, Any]
-    _: KW_ONLY
-    small_C: float | None = None
-    hard_C: float | None = None
-    slack_name: str = "Σξ"
-    errors_name: str = "mistakes"
+    path: Any
+    problem: int = 0
 
     @classmethod
     def from_path(cls, path: Any, *, problem: int | None = None, ax: Any = None) -> Self:
@@ -91,23 +72,7 @@ class PathDisplay(style.Display):
             raise ValueError(
                 f"problem={problem!r} is not valid: the path has {count}, counted from 0."
             )
-
-        def chosen(values: Any) -> npt.NDArray[Any]:
-            return np.reshape(values, (len(path.Cs), -1))[:, problem or 0]
-
-        regression = "outside" in path.support_counts
-        squared = str(getattr(path.estimator, "loss", "")).startswith("squared")
-        return cls(
-            np.asarray(path.Cs),
-            chosen(path.margins),
-            chosen(path.slack_sums),
-            chosen(path.training_errors),
-            {kind: chosen(counts) for kind, counts in path.support_counts.items()},
-            small_C=path.small_C,
-            hard_C=path.hard_C,
-            slack_name="Σξ²" if squared else "Σξ",
-            errors_name="outside the tube" if regression else "mistakes",
-        ).plot(ax)
+        return cls(path, problem or 0).plot(ax)
 
     @classmethod
     def from_estimator(
@@ -148,45 +113,51 @@ class PathDisplay(style.Display):
 
     def _draw(self, axes: Any) -> None:
         top, middle, bottom = axes.flat
-        draw, Cs = style.draw_curve, self.Cs
-        self.margin_line_ = draw(top, Cs, self.margins, 0)
-        slack, errors = text(self.slack_name, 16), text(self.errors_name, 16)
-        self.slack_line_ = draw(middle, Cs, self.slack_sums, 0, label=slack)
-        self.errors_line_ = draw(middle, Cs, self.training_errors, 1, label=errors)
+        draw, Cs = style.draw_curve, np.asarray(self.path.Cs)
+        squared = str(getattr(self.path.estimator, "loss", "")).startswith("squared")
+        regression = "outside" in self.path.support_counts
+        names = "Σξ²" if squared else "Σξ", "outside the tube" if regression else "mistakes"
+        margins, slack = self._curve(self.path.margins), self._curve(self.path.slack_sums)
+        errors = self._curve(self.path.training_errors)
+        counts = {kind: self._curve(count) for kind, count in self.path.support_counts.items()}
+        self.margin_line_ = draw(top, Cs, margins, 0)
+        self.slack_line_ = draw(middle, Cs, slack, 0, label=names[0])
+        self.errors_line_ = draw(middle, Cs, errors, 1, label=names[1])
         self.support_lines_ = {
-            kind: draw(bottom, Cs, counts, k, label=text(kind, 12))
-            for k, (kind, counts) in zip((2, 0, 1), self.support_counts.items(), strict=False)
+            kind: draw(bottom, Cs, count, k, label=text(kind, 12))
+            for k, (kind, count) in zip((2, 0, 1), counts.items(), strict=False)
         }
-        self.end_lines_ = {}
-        for end, C, dashes, label in (
-            ("small", self.small_C, ":", "left: α ∝ C"),
-            ("hard", self.hard_C, "--", "right: hard margin"),
-        ):
-            if C is not None and np.isfinite(C):
-                line = {"color": style.foreground(top), "linestyle": dashes, "linewidth": 1.0}
-                self.end_lines_[end] = [ax.axvline(C, **line) for ax in axes.flat]
-                self.end_lines_[end][0].set_label(label)
-        self._dress(top, middle, bottom)
-
-    def _dress(self, top: Any, middle: Any, bottom: Any) -> None:
-        from matplotlib.ticker import StrMethodFormatter
-
-        low, high = np.min(self.margins), np.max(self.margins)
-        if 0 < 10 * low < high < np.inf:
+        self._draw_ends(axes)
+        if 0 < 10 * margins.min() < margins.max() < np.inf:
             top.set_yscale("log")
-            top.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            top.yaxis.set_major_formatter("{x:g}")
             top.minorticks_off()
-        _count_to(middle, max(1.0, *np.ravel(self.slack_sums), *self.training_errors))
-        _count_to(bottom, max(1.0, *(np.max(counts) for counts in self.support_counts.values())))
+        _count_to(middle, max(1.0, slack.max(), errors.max()))
+        _count_to(bottom, max(1.0, *(count.max() for count in counts.values())))
         top.set_ylabel("margin 1/‖w‖")
         top.set_title("The larger C, the narrower the margin", pad=20 if self.end_lines_ else 6)
-        middle.set(ylabel=f"{text(self.slack_name, 16)}, {text(self.errors_name, 16)}")
+        middle.set(ylabel=", ".join(names))
         bottom.set(ylabel="support vectors", xlabel="cost of slack C")
         above = {"loc": "lower left", "bbox_to_anchor": (0.0, 0.98), "frameon": False}
         for ax in (top, middle, bottom):
             ax.set_xscale("log")
             if ax.get_legend_handles_labels()[0]:
                 style.legend_that_fits(ax, 3, borderpad=0.2, columnspacing=1.2, **above)
+
+    def _curve(self, values: Any) -> npt.NDArray[Any]:
+        """Return the values of the problem that is drawn."""
+        return np.reshape(values, (len(self.path.Cs), -1))[:, self.problem]
+
+    def _draw_ends(self, axes: Any) -> None:
+        self.end_lines_: dict[str, list[Any]] = {}
+        for end, C, dashes, label in (
+            ("small", self.path.small_C, ":", "left: α ∝ C"),
+            ("hard", self.path.hard_C, "--", "right: hard margin"),
+        ):
+            if C is not None and np.isfinite(C):
+                line = {"color": style.foreground(axes.flat[0]), "linestyle": dashes}
+                self.end_lines_[end] = [ax.axvline(C, linewidth=1.0, **line) for ax in axes.flat]
+                self.end_lines_[end][0].set_label(label)
 
 
 def _count_to(ax: Any, most: float) -> None:

@@ -2,29 +2,22 @@
 
 In two dimensions the plane w·x + b = 0 is the line x₂ = −b/w₂ − (w₁/w₂)x₁, vertical if w₂ = 0 and
 absent if w = 0, as before the first update from a zero start. An update w += ηyx, b += ηy on a
-mistake turns and shifts the line towards putting x on its side. Panels and films count the points
-that are wrong and state the perceptron criterion E = Σ max(0, −y f), which the updates descend.
+mistake turns and shifts the line towards putting x on its side. Panels count the points that are
+wrong and state the perceptron criterion E = Σ max(0, −y f), which the updates descend.
 """
 
-import json
-from base64 import b64encode
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from importlib import resources
-from io import BytesIO
-from pathlib import Path
-from string import Template
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats
-from maxmargin.geometry import Hyperplane
+from maxmargin.geometry import Hyperplane, Window, segment, window
 from maxmargin.geometry.criterion import criterion_of_margins
 from maxmargin.inspection.model_view import moved_rows, read_trace
 from maxmargin.plots import planar, style
-from maxmargin.plots.planar import Window, draw_line
+from maxmargin.plots.planar import draw_line
 from maxmargin.plots.style import Rows, foreground
 
 _MOST_LINES = 60  # more would hide the points
@@ -47,7 +40,7 @@ class PerceptronPathDisplay(style.Display):
     every : {"update", "epoch"}, default="update"
         What ``moments`` counts.
     examples : ndarray of shape (n_records, 2) or None, default=None
-        The misclassified point that led to each record, NaN for none; panels and films ring it.
+        The misclassified point that led to each record, NaN for none; panels ring it.
     model : (ndarray of shape (2,), float) or None, default=None
         Weights and intercept of the model itself, if they are not those of the last record: an
         average, or the best of the run.
@@ -140,67 +133,12 @@ class PerceptronPathDisplay(style.Display):
         self.points_, self.last_, self.model_ = [], None, None
         for ax, k in zip(axes, _pick_evenly(len(self.moments), len(axes)), strict=True):
             self.points_ += planar.draw_points(ax, self, self._window, size=7.0, longest=14)
-            self.lines_ += [a for a in self._draw_moment(ax, int(k)) if hasattr(a, "get_xdata")]
+            if (line := self._draw_moment(ax, int(k))) is not None:
+                self.lines_.append(line)
             ax.title.set_fontsize(8)
         rings = "" if self.examples is None else "ring: the last mistake"
         messages = "; ".join(planar.sampling_messages(len(self.X), rings))
         style.legend_under(axes, self.points_[:2]).set_title(messages, {"size": 7})
-
-    def animate(
-        self, path: str | Path, *, fps: float = 4.0, most: int = 100, dpi: float = 100.0
-    ) -> Path:
-        """Write a film of the lines, with one frame for each record, and return its path.
-
-        Parameters
-        ----------
-        path : str or Path
-            ``.gif``, or ``.html`` for a page with a slider that needs no other files.
-        fps : float > 0, default=4
-            Frames per second.
-        most : int ≥ 1, default=100
-            Of longer runs this many records are shown, evenly spaced; each frame says which.
-        dpi : float, default=100
-            Dots per inch.
-        """
-        path = Path(path)
-        if most < 1:
-            raise ValueError(f"most must be 1 or more, got {most!r}")
-        if not fps > 0:
-            raise ValueError(f"fps must be above 0, got {fps!r}")
-        if path.suffix.lower() not in (".gif", ".html"):
-            raise ValueError(f"path must end in .gif or .html, got {str(path)!r}")
-        frames, pause = list(self._frames(most, dpi)), 1000.0 / fps
-        if path.suffix.lower() == ".html":
-            urls = [f"data:image/png;base64,{b64encode(frame).decode()}" for frame in frames]
-            # matplotlib's own page loads its icons from the network; this one needs nothing.
-            page = resources.files("maxmargin.plots").joinpath("film.html")
-            film = Template(page.read_text(encoding="utf-8"))
-            whole = film.substitute(frames=json.dumps(urls), pause=round(pause))
-            path.write_text(whole, encoding="utf-8")
-            return path
-        from PIL import Image
-
-        first, *rest = (Image.open(BytesIO(png)).convert("RGB").quantize() for png in frames)
-        # The last frame stays longer, to show where the loop ends.
-        durations = [pause] * len(rest) + [max(pause, 2000.0)]
-        first.save(path, save_all=True, append_images=rest, duration=durations, loop=0)
-        return path
-
-    def _frames(self, most: int, dpi: float) -> Iterator[bytes]:
-        """Yield PNGs of records."""
-        ax = style.new_axes()
-        try:
-            style.legend_below(ax, handles=planar.draw_points(ax, self, self._window))
-            for k in _pick_evenly(len(self.moments), most):
-                drawn, png = self._draw_moment(ax, int(k)), BytesIO()
-                ax.figure.savefig(png, format="png", dpi=dpi)
-                # Laid out once: moving axes would look like a change of the data.
-                ax.figure.set_layout_engine("none")
-                for artist in drawn:
-                    artist.remove()
-                yield png.getvalue()
-        finally:
-            style.pyplot().close(ax.figure)  # otherwise a notebook would show the last frame
 
     def _draw_all(self, ax: Any) -> None:
         from matplotlib.collections import LineCollection
@@ -209,7 +147,7 @@ class PerceptronPathDisplay(style.Display):
         n, seen = len(self.moments), self._window
         earlier = _pick_evenly(n, _MOST_LINES)[:-1]
         self.points_ = planar.draw_points(ax, self, seen)
-        ends = {place: planar.segment(self._plane(k), seen) for place, k in enumerate(earlier)}
+        ends = {place: segment(self._plane(k), seen) for place, k in enumerate(earlier)}
         inside = {place: both for place, both in ends.items() if both is not None}
         # The first ones are faint.
         shades = [to_rgba(foreground(ax), 0.12 + 0.5 * place / len(ends)) for place in inside]
@@ -235,8 +173,8 @@ class PerceptronPathDisplay(style.Display):
             f"{outside} outside" if outside else "",
         )
 
-    def _draw_moment(self, ax: Any, k: int) -> list[Any]:
-        """Draw the line of one record and the mistake that led to it, with a title."""
+    def _draw_moment(self, ax: Any, k: int) -> Any:
+        """Draw the line of one record and the mistake that led to it, and return the line."""
         line = draw_line(ax, self._plane(k), self._window, color=foreground(ax), linewidth=2.0)
         margins = self._plane(k).functional_margin(self.X, planar.signs(self.y, self.classes))
         when = f"{self.every} {self.moments[k]}" if self.moments[k] else "start"
@@ -244,9 +182,9 @@ class PerceptronPathDisplay(style.Display):
         seen = f"{(margins <= 0).sum():,} wrong" if line is not None else absent
         E = criterion_of_margins(margins, np.ones(len(margins)))
         ax.set_title(f"{when}: {seen}, E = {E:.3g}")
-        place = None if self.examples is None else self.examples[k]
-        circle = None if place is None or np.isnan(place).any() else planar.draw_rings(ax, place)
-        return [artist for artist in (line, circle) if artist is not None]
+        if self.examples is not None and not np.isnan(self.examples[k]).any():
+            planar.draw_rings(ax, self.examples[k])
+        return line
 
     def _plane(self, k: int) -> Hyperplane:
         return Hyperplane(self.coef[k], self.intercept[k])
@@ -257,7 +195,7 @@ class PerceptronPathDisplay(style.Display):
 
     @property
     def _window(self) -> Window:
-        return planar.window(self.X, share=0.15)
+        return window(self.X, share=0.15)
 
 
 def _read_run(estimator: Any, every: str) -> dict[str, Any]:

@@ -1,9 +1,4 @@
-"""Points of two classes in the plane, the part of a line that a window shows, bands and hulls.
-
-The line w·x + b = 0 passes through the foot c − (w·c + b) w/‖w‖² of the window's centre c, in the
-direction (−w₂, w₁)/‖w‖. Walking from there needs no slope, so vertical lines are like any other. A
-zero vector w has no line.
-"""
+"""Points of two classes in the plane, the lines and bands that a window shows, and hulls."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,18 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.linalg import eigh
 from sklearn.utils import check_array
 
 from maxmargin._typing import Floats
-from maxmargin.geometry import Hyperplane
+from maxmargin.geometry import Hyperplane, Window, segment
 from maxmargin.plots import style
 from maxmargin.plots.style import foreground
 from maxmargin.validation.data import check_labels
 
 Grid = tuple[Floats, Floats, npt.NDArray[Any]]
 
+_SAMPLE = 300  # rows at most from which the first principal direction is computed
 _WIDEST = 54  # characters of a note above a narrow figure
-_UNEVEN = 20.0  # ratio of the data's sides above which equal scales would leave a thin strip
 
 
 class Planar(NamedTuple):
@@ -32,14 +28,6 @@ class Planar(NamedTuple):
     y: npt.NDArray[Any]
     classes: npt.NDArray[Any]
     feature_names: tuple[str, str]
-
-
-class Window(NamedTuple):
-    """The part of the plane that axes show, from ``low`` to ``high``, in one scale if ``equal``."""
-
-    low: Floats
-    high: Floats
-    equal: bool
 
 
 def check_planar(X: Any, y: Any, model: Any = None) -> Planar:
@@ -105,55 +93,27 @@ def columns(X: Any, chosen: Sequence[int]) -> Floats:
     return found
 
 
-def pad(points: Floats, share: float = 0.08) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest corner of a box around points, with a margin.
+def sample_rows(n: int) -> style.Rows:
+    """Return the rows, evenly spaced, from which the first principal direction is computed."""
+    return np.unique(np.linspace(0, n - 1, _SAMPLE).astype(np.intp))
 
-    The margin is a share of each side; a side of length 0 gets the length of the longest one.
+
+def spread_beside(products: Floats, s: Floats, sample: style.Rows) -> Floats:
+    """Return coordinates along the first principal direction of what is orthogonal to w.
+
+    ``products`` is K(row, sample row) and s the distance along w; a constant added to s only
+    shifts what is centred here anyway.
     """
-    low, high = points.min(axis=0), points.max(axis=0)
-    side = high - low
-    # If all values are the same, the margin must not be lost in the rounding of a large value.
-    side = np.where(side > 0, side, np.maximum(side.max() or 1.0, 1e-9 * np.abs(high)))
-    centre, half = 0.5 * low + 0.5 * high, (0.5 + share) * side
-    return centre - half, centre + half
-
-
-def window(points: Floats, equal: bool = False, share: float = 0.08) -> Window:
-    """Return the smallest window around points, with a margin.
-
-    For equal scales the shorter side is widened to at least two thirds of the longer one. If the
-    sides differ too much for that, the scales stay unequal, and the window says so.
-    """
-    low, high = pad(points, share)
-    centre, half = 0.5 * low + 0.5 * high, 0.5 * (high - low)
-    equal = bool(equal and half.max() <= _UNEVEN * half.min())
-    if equal:
-        half = np.maximum(half, half.max() / 1.5)
-    return Window(centre - half, centre + half, equal)
-
-
-def segment(plane: Hyperplane, seen: Window) -> Floats | None:
-    """Return both ends of the part of a line inside a window, or None if there is none."""
-    if plane.norm == 0:
-        return None
-    foot, along = _foot(plane, seen)
-    start, end = -np.inf, np.inf
-    for axis in (0, 1):
-        sides = np.array([seen.low[axis], seen.high[axis]]) - foot[axis]
-        if along[axis] != 0:
-            first, last = sorted(sides / along[axis])
-            start, end = max(start, first), min(end, last)
-        elif sides[0] > 0 or sides[1] < 0:
-            return None
-    if not start < end:
-        return None
-    return np.clip(foot + np.outer([start, end], along), seen.low, seen.high)
-
-
-def _foot(plane: Hyperplane, seen: Window) -> tuple[Floats, Floats]:
-    """Return the point of a line nearest to the centre of a window, and the line's direction."""
-    foot = plane.project([0.5 * (seen.low + seen.high)])[0]
-    return foot, np.array([-plane.normal[1], plane.normal[0]])
+    rest = products - np.outer(s, s[sample])
+    # Only differences from the sample's mean matter, in rows as in columns.
+    centred = rest - rest[sample].mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    square = centred[sample]
+    values, vectors = eigh(0.5 * (square + square.T), driver="evd")
+    largest, v = values[-1], vectors[:, -1]
+    if largest <= 1e-12 * max(1e-300, float(np.abs(products).max()) * len(square)):
+        return np.zeros(len(products))  # there is no direction but w
+    return np.asarray(centred @ (v * np.sign(v[np.argmax(np.abs(v))])) / np.sqrt(largest))
 
 
 def hull_corners(points: Floats) -> style.Rows:
@@ -200,7 +160,7 @@ def draw_line(ax: Any, plane: Hyperplane, seen: Window, **options: Any) -> Any:
 
 def draw_band(ax: Any, plane: Hyperplane, half_width: float, seen: Window, **options: Any) -> Any:
     """Fill a band around a line, long enough to leave the window, and return its polygon."""
-    foot, along = _foot(plane, seen)
+    foot, along = seen.foot(plane)
     along = 2.0 * float(np.linalg.norm(seen.high - seen.low)) * along
     across = half_width * plane.normal
     below, above = foot - across, foot + across

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin._typing import Flags, Floats, Ints
+from maxmargin._typing import Floats, Ints
 from maxmargin.plots import style
 from maxmargin.plots.style import foreground, text
 
-_ABANDONED = "given up: it could no longer win"
 _WRITTEN = (10, 8)  # rows and columns of a map up to which the scores are written in the cells
 _TICK_LETTERS = 30  # that fit along an axis
 
@@ -40,8 +39,8 @@ class SearchDisplay(style.Display):
         Parameter along the second axis; None: a curve over x.
     y_values : sequence, default=()
         Its values, in order.
-    deviations, abandoned : array-like of the shape of ``scores``, default=None
-        Standard deviations over the splits, and which candidates were given up.
+    deviations : array-like of the shape of ``scores``, default=None
+        Standard deviations over the splits.
     held : dict, default=None
         Parameters that are held fixed, with their values.
     metric : str, default="score"
@@ -53,8 +52,6 @@ class SearchDisplay(style.Display):
         The map of two parameters, or the curve of one.
     best_ : Rectangle or PathCollection
         The marker of the best score.
-    abandoned_ : PolyCollection (map), PathCollection (curve) or None
-        Markers of the candidates given up.
     texts_ : list of Text
         Scores written into the cells of a small map.
 
@@ -79,7 +76,6 @@ class SearchDisplay(style.Display):
     y: str | None = None
     y_values: Any = ()
     deviations: Any = None
-    abandoned: Any = None
     held: Mapping[str, Any] | None = None
     metric: str = "score"
     _size = (4.6, 4.0)
@@ -123,18 +119,17 @@ class SearchDisplay(style.Display):
             raise ValueError(
                 f"scores has shape {scores.shape}, but the values of the parameters make {shape}."
             )
-        abandoned = np.zeros(shape, bool) if self.abandoned is None else np.asarray(self.abandoned)
         if self.y is None:
-            self._draw_curve(ax, scores, abandoned)
+            self._draw_curve(ax, scores)
         else:
-            self._draw_map(ax, scores, abandoned)
+            self._draw_map(ax, scores)
         ax.set_title(f"Cross-validated {text(self.metric)}")
         if self.held:
             fixed = ", ".join(_format_parameter(*held) for held in self.held.items())
             style.note(ax, f"with {text(fixed, 60)}")
         style.legend_below(ax, columns=1)
 
-    def _draw_map(self, ax: Any, scores: Floats, abandoned: Any) -> None:
+    def _draw_map(self, ax: Any, scores: Floats) -> None:
         from matplotlib.patches import Rectangle
         from matplotlib.patheffects import withStroke
 
@@ -147,8 +142,7 @@ class SearchDisplay(style.Display):
         cell.set(path_effects=[withStroke(linewidth=4, foreground="white")], edgecolor="black")
         cell.set(clip_on=False, zorder=3, label=self._best_label(scores))
         self.best_ = ax.add_patch(cell)
-        self.abandoned_ = _hatch(ax, abandoned, "////", _ABANDONED)
-        _hatch(ax, np.isnan(scores) & ~abandoned, "..", "no score")
+        _hatch(ax, np.isnan(scores), "..", "no score")
         self.texts_ = []
         if rows <= _WRITTEN[0] and columns <= _WRITTEN[1]:
             options = {"ha": "center", "va": "center", "fontsize": 7 if columns <= 6 else 6}
@@ -162,7 +156,7 @@ class SearchDisplay(style.Display):
         _name_ticks(ax.xaxis, self.x, self.x_values)
         _name_ticks(ax.yaxis, str(self.y), self.y_values)
 
-    def _draw_curve(self, ax: Any, scores: Floats, abandoned: Any) -> None:
+    def _draw_curve(self, ax: Any, scores: Floats) -> None:
         numbers = all(isinstance(_key(value), float) for value in self.x_values)
         at = np.asarray(self.x_values, dtype=np.float64) if numbers else np.arange(len(scores))
         curve = {"color": style.colour(0), "marker": "o", "markersize": 4, "capsize": 2.5}
@@ -172,12 +166,6 @@ class SearchDisplay(style.Display):
         star = {"s": 130, "marker": "*", "color": style.colour(1), "zorder": 3}
         label = self._best_label(scores)
         self.best_ = ax.scatter(at[self.best], scores[self.best], label=label, **star)
-        self.abandoned_ = None
-        if abandoned.any():
-            cross = {"s": 24, "marker": "x", "color": foreground(ax), "label": _ABANDONED}
-            low = np.full(int(abandoned.sum()), 0.04)  # share of the axis' height
-            cross["transform"] = ax.get_xaxis_transform()
-            self.abandoned_ = ax.scatter(at[abandoned], low, **cross)
         ax.set_ylabel(f"mean {text(self.metric)}")
         if not numbers:
             _name_ticks(ax.xaxis, self.x, self.x_values)
@@ -203,15 +191,14 @@ class SearchDisplay(style.Display):
 class Candidates(NamedTuple):
     """What a search tried, and how it scored by one metric: means and deviations over the splits.
 
-    ``abandoned`` says which candidates were given up before all splits were scored. ``undecided``
-    are all scorings, if the metric is only the first of them and did not choose the best.
+    ``undecided`` are all scorings, if the metric is only the first of them and did not choose the
+    best.
     """
 
     params: list[dict[str, Any]]
     means: Floats
     deviations: Floats
     ranks: Ints
-    abandoned: Flags
     best: int
     metric: str
     undecided: list[str]
@@ -243,7 +230,6 @@ def read_candidates(search: Any, metric: str | None = None) -> Candidates:
         np.asarray(results[f"mean_test_{name}"], dtype=np.float64),
         np.asarray(results[f"std_test_{name}"], dtype=np.float64),
         ranks,
-        np.asarray(results.get("abandoned", np.zeros(len(ranks))), dtype=bool),
         int(search.best_index_ if decided and hasattr(search, "best_index_") else ranks.argmin()),
         scoring if name == "score" and isinstance(scoring, str) else name,
         scorings if metric is None and not decided else [],
@@ -280,12 +266,10 @@ def _tabulate(found: Candidates, x: str | None, y: str | None) -> dict[str, Any]
 
     shape = tuple(map(len, keys.values()))
     scores, deviations = np.full(shape, np.nan), np.full(shape, np.nan)
-    abandoned = np.zeros(shape, dtype=bool)
     for k, one in grid.items():
         if all(_key(one[name]) == _key(best[name]) for name in others):
             at = cell(one)
             scores[at], deviations[at] = found.means[k], found.deviations[k]
-            abandoned[at] = found.abandoned[k]
     return {
         "x": x,
         "x_values": distinct[x],
@@ -293,7 +277,6 @@ def _tabulate(found: Candidates, x: str | None, y: str | None) -> dict[str, Any]
         "y_values": () if y is None else distinct[y],
         "scores": scores,
         "deviations": deviations,
-        "abandoned": abandoned,
         "best": cell(best),
         "held": {name: best[name] for name in others if len(_distinct(found.params, name)) > 1},
     }
@@ -323,19 +306,19 @@ def _choose_axes(
 # ------------------------------------------------------------------------------ the cells of a map
 
 
-def _hatch(ax: Any, cells: Any, hatch: str, label: str) -> Any:
+def _hatch(ax: Any, cells: Any, hatch: str, label: str) -> None:
     """Hatch cells of a map, if there are any."""
     from matplotlib.collections import PolyCollection
 
     if not cells.any():
-        return None
+        return
     corner = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
     middles = np.argwhere(cells)[:, np.newaxis, ::-1]
     shape = PolyCollection(
         middles + corner, facecolor="none", edgecolor=foreground(ax), linewidth=0
     )
     shape.set(hatch=hatch, label=label)
-    return ax.add_collection(shape)
+    ax.add_collection(shape)
 
 
 def _name_ticks(axis: Any, name: str, values: Any) -> None:

@@ -9,15 +9,14 @@ f/‖w‖ and their position along a direction within the plane, so that distanc
 true. Hulls that meet cannot be drawn this way: their projections may meet where they do not.
 """
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats
-from maxmargin.geometry import Hyperplane
+from maxmargin.geometry import Hyperplane, window
 from maxmargin.geometry.inputs import check_rows
 from maxmargin.plots import planar, style
 from maxmargin.plots.planar import hull_corners
@@ -37,19 +36,8 @@ class SeparabilityDisplay(style.Display):
     ----------
     points, y : array-like of shape (n, 2) and (n,)
         The point drawn for each row, and its label.
-    classes : sequence of two labels
-        The second one is positive.
-    separable : bool or None
-        The answer; None if it is undecided.
-    plane : Hyperplane, default=None
-        Separates the points, if they are separable.
-    margin : float, default=nan
-        Distance of the nearest points from the plane.
-    rows, weights : array-like of int, array-like of float, default=()
-        Points whose convex combination is the common point of the hulls, and their weights, which
-        sum to 1 in each class.
-    common : array-like of shape (2,), default=None
-        The common point.
+    found : Separability
+        What ``mm.separate`` answers: a plane, or rows whose convex combinations are equal.
     names : (str, str), default=("x₁", "x₂")
         Labels of the axes.
 
@@ -72,22 +60,15 @@ class SeparabilityDisplay(style.Display):
     >>> import maxmargin as mm
     >>> X, y = mm.datasets.xor(40, random_state=0)
     >>> display = mm.plots.SeparabilityDisplay.from_data(X, y)
-    >>> display.separable
+    >>> display.found.separable
     False
     >>> display.ax_.get_title()
     'Not separable: the convex hulls meet'
     """
 
-    points: Any
+    points: Floats
     y: Any
-    _: KW_ONLY
-    classes: Sequence[Any]
-    separable: bool | None
-    plane: Hyperplane | None = None
-    margin: float = np.nan
-    rows: Any = ()
-    weights: Any = ()
-    common: Any = None
+    found: Any
     names: tuple[str, str] = ("x₁", "x₂")
     _size = (4.6, 4.4)
 
@@ -126,45 +107,53 @@ class SeparabilityDisplay(style.Display):
             pair = next(p for p, one in found.pairs.items() if one.witness is found.witness)
             rows, labels = _choose_pair(rows, labels, pair)
             found = separate(rows, labels, max_time=max_time)
-        return cls(**_project(rows, labels, names, found)).plot(ax)
+        points, named = _project(rows, names, found)
+        return cls(points, labels, found, named).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        points, labels = np.asarray(self.points, dtype=np.float64), np.asarray(self.y)
-        seen = planar.window(points, equal=True)
+        points, labels, found = self.points, np.asarray(self.y), self.found
+        seen = window(points, equal=True)
         self.line_ = self.band_ = self.common_ = self.carriers_ = None
         self.hulls_: list[Any] = []
-        if self.plane is not None:
+        carriers = np.empty(0, dtype=np.intp)
+        if found.separable:
+            plane = self._plane()
             line = {"color": foreground(ax), "linewidth": 1.4, "label": "separating plane"}
-            self.line_ = planar.draw_line(ax, self.plane, seen, **line)
+            self.line_ = planar.draw_line(ax, plane, seen, **line)
             band = {"color": foreground(ax), "alpha": 0.12, "label": "margin"}
-            self.band_ = planar.draw_band(ax, self.plane, self.margin, seen, **band)
-            near = self.plane.absolute_distance(points) <= (1 + _NEAR) * self.margin
+            self.band_ = planar.draw_band(ax, plane, found.margin, seen, **band)
+            near = plane.absolute_distance(points) <= (1 + _NEAR) * found.margin
             carriers = np.flatnonzero(near)
         else:
-            carriers = np.asarray(self.rows, dtype=np.intp)
+            if found.separable is not None:
+                carriers = np.asarray(found.witness.rows, dtype=np.intp)
             self._draw_hulls(ax, points, labels, carriers)
         shown = style.thin(len(points), keep=carriers)
-        self.points_ = style.scatter(ax, points[shown], labels[shown], self.classes)
+        self.points_ = style.scatter(ax, points[shown], labels[shown], found.classes)
         if len(carriers):
-            name = "nearest rows" if self.separable else "rows that make it"
+            name = "nearest rows" if found.separable else "rows that make it"
             self.carriers_ = planar.draw_rings(ax, points[carriers], zorder=4, label=name)
         flat = not points[:, 1].any()  # one column, drawn along a line
         planar.show_window(ax, seen._replace(equal=seen.equal and not flat))
         style.label_axes(ax, self.names)
         if flat:
             ax.set_yticks([])
-        titles = {
-            True: f"Separable, with margin {self.margin:.3g}",
-            False: "Not separable: the convex hulls meet",
-            None: "Whether the hulls meet is undecided",
-        }
-        ax.set_title(titles[self.separable])
+        ax.set_title("Whether the hulls meet is undecided")
+        if found.separable is not None:
+            yes = f"Separable, with margin {found.margin:.3g}" if found.separable else ""
+            ax.set_title(yes or "Not separable: the convex hulls meet")
         style.legend_below(ax, columns=2)
         planar.write_messages(ax, len(points))
         style.settle(ax.figure)
 
+    def _plane(self) -> Hyperplane:
+        """Return the separating plane as a line of the picture."""
+        if self.names == _EDGE_ON:
+            return Hyperplane([1.0, 0.0], 0.0)
+        return Hyperplane(_flattened(self.found.witness.w), self.found.witness.b)
+
     def _draw_hulls(self, ax: Any, points: Floats, labels: Any, carriers: Any) -> None:
-        for k, label in enumerate(self.classes):
+        for k, label in enumerate(self.found.classes):
             own = points[labels == label]
             filled = {"facecolor": colour(k) + "22", "edgecolor": colour(k), "linewidth": 1.2}
             filled["label"] = f"hull of {style.text(label, 16)}"
@@ -174,9 +163,10 @@ class SeparabilityDisplay(style.Display):
                 around = own[hull_corners(own)]
                 dashed = {"color": colour(k), "linewidth": 1.2, "linestyle": "--", "zorder": 3}
                 ax.plot(*np.vstack([around, around[:1]]).T, **dashed)
-        if self.common is not None:
+        if len(carriers):
             star = {"s": 110, "marker": "*", "color": foreground(ax), "zorder": 5}
-            self.common_ = ax.scatter(*self.common, label="common point", **star)
+            common = _flattened(self.found.witness.point)
+            self.common_ = ax.scatter(*common, label="common point", **star)
 
 
 def _choose_pair(X: Any, y: Any, pair: Any) -> tuple[Any, Any]:
@@ -188,48 +178,26 @@ def _choose_pair(X: Any, y: Any, pair: Any) -> tuple[Any, Any]:
     return X[kept], y[kept]
 
 
-def _project(X: Any, y: Any, names: list[str], found: Any) -> dict[str, Any]:
-    """Return the data of the display: the answer of ``separate``, in the plane that is drawn."""
-    d, witness = X.shape[1], found.witness
-    answer = {"y": y, "classes": found.classes, "separable": found.separable}
-    if found.separable:
-        answer["margin"] = found.margin
-    if d > 2:
-        if not found.separable:
-            raise ValueError(
-                f"X has {d} columns, and no plane separates the classes: a picture of their hulls "
-                "needs 1 or 2 columns, as projections of hulls may meet where the hulls do not."
-            )
-        plane = Hyperplane([1.0, 0.0], 0.0)
-        return answer | {"points": _edge_on(X, witness), "plane": plane, "names": _EDGE_ON}
-    dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    flat = np.zeros((len(dense), 2 - d))  # one column is drawn along a line
-    answer |= {"points": np.hstack([dense, flat]), "names": (*names, " ")[:2]}
-    if found.separable:
-        answer["plane"] = Hyperplane(np.append(witness.w, flat[0]), witness.b)
-    elif found.separable is not None:
-        common = np.append(witness.point, flat[0])
-        answer |= {"rows": witness.rows, "weights": witness.weights, "common": common}
-    return answer
+def _flattened(values: Any) -> Floats:
+    """Return one or two columns as two: a single one is drawn along a line."""
+    values = np.asarray(values, dtype=np.float64)
+    missing = np.zeros((*values.shape[:-1], 2 - values.shape[-1]))
+    return np.concatenate([values, missing], axis=-1)
 
 
-def _edge_on(X: Any, plane: Hyperplane) -> Floats:
-    """Return signed distances of rows from a plane, and their widest direction within it.
-
-    The two directions are orthogonal unit vectors, so distances from the plane are true, and no
-    other distance is exaggerated.
-    """
-    u = plane.normal
-    rng = np.random.default_rng(0)
-    v = rng.standard_normal(len(u))
-    middle = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    # Power iteration on the rows' covariance within the plane; any v is correct, but the
-    # widest shows most.
-    for _ in range(30):
-        v -= (v @ u) * u
-        v /= np.linalg.norm(v)
-        along = X @ v - middle @ v
-        v = np.asarray(X.T @ along, dtype=np.float64) - middle * along.sum()
-        if not v.any():
-            break
-    return np.column_stack([plane.signed_distance(X), along])
+def _project(X: Any, names: list[str], found: Any) -> tuple[Floats, tuple[str, str]]:
+    """Return the points that are drawn for rows, and the names of the axes."""
+    d = X.shape[1]
+    if d <= 2:
+        first, second = [*names, " "][:2]
+        return _flattened(X.toarray() if sp.issparse(X) else X), (first, second)
+    if not found.separable:
+        raise ValueError(
+            f"X has {d} columns, and no plane separates the classes: a picture of their hulls "
+            "needs 1 or 2 columns, as projections of hulls may meet where the hulls do not."
+        )
+    distances = found.witness.signed_distance(X)
+    sample = planar.sample_rows(len(distances))
+    products = X @ X[sample].T
+    products = np.asarray(products.toarray() if sp.issparse(products) else products, np.float64)
+    return np.column_stack([distances, planar.spread_beside(products, distances, sample)]), _EDGE_ON

@@ -104,7 +104,7 @@ def theme(name: str = "light") -> Iterator[None]:
     --------
     >>> import maxmargin as mm
     >>> with mm.plots.theme("dark"):
-    ...     display = mm.plots.LossDisplay().plot()
+    ...     display = mm.plots.GramDisplay.from_kernel("rbf", [[0.0], [1.0]])
     """
     if name not in ("light", "dark"):
         raise ValueError(f"theme must be 'light' or 'dark', got {name!r}")

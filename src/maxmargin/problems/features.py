@@ -101,16 +101,6 @@ class Features(Protocol):
         """
         ...
 
-    def guess_classes(
-        self, labels: Ints, cost: Floats, beta: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return the same for classes learnt jointly: a column of weights and duals for each."""
-        ...
-
-    def columns(self, w: Floats) -> Floats:
-        """Return w·φ(x) of each row for weights in columns."""
-        ...
-
 
 @dataclass(frozen=True)
 class LinearFeatures:
@@ -217,13 +207,6 @@ class LinearFeatures:
         w = away / unit
         return w, -(0.5 * (away * away).sum(axis=0) / unit + middle[:, 0] @ w)
 
-    def guess_classes(
-        self, labels: Ints, cost: Floats, beta: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return planes between class means, and the duals as they are."""
-        del cost
-        return (*self.between_means(labels, beta.shape[1]), beta)
-
     def guess(self, loss: Loss, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
         """Return the plane whose scores are ±1 at the class means, or the median of numbers."""
         if not _are_labels(loss.target):
@@ -246,10 +229,6 @@ class KernelFeatures:
 
     def scores(self, w: Floats) -> Floats:
         """Return w·φ(x) of each row."""
-        return self.gram.dot(w, self.rows)
-
-    def columns(self, w: Floats) -> Floats:
-        """Return w·φ(x) of each row for coefficients in columns."""
         return self.gram.dot(w, self.rows)
 
     def combine(self, beta: Floats) -> Floats:
@@ -325,25 +304,6 @@ class KernelFeatures:
         if beta is None:
             return 0
         return len(self) * int(np.count_nonzero(beta if beta.ndim == 1 else beta.any(axis=1)))
-
-    def guess_classes(
-        self, labels: Ints, cost: Floats, beta: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return functions that compare a row with some rows of each class."""
-        n_classes = beta.shape[1]
-        if not beta.any() and n_classes > 1:
-            some = [np.flatnonzero(labels == k) for k in range(n_classes)]
-            few = [rows[:: max(1, len(rows) // _COMPARED)] for rows in some]
-            # As much in each class, and within the costs: rows and classes then sum to 0.
-            least = min(
-                (len(rows) * float(cost[rows].min()) for rows in few if len(rows)), default=0.0
-            )
-            beta = beta.copy()
-            for k, rows in enumerate(few):
-                share = least / max(len(rows), 1)
-                beta[rows] = -share / (n_classes - 1)
-                beta[rows, k] = share
-        return beta, np.zeros(n_classes), beta
 
     def guess(self, loss: Loss, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
         """Return a function that compares a row with some rows of either class.

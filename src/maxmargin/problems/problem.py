@@ -390,16 +390,16 @@ def _without_rounding(features: Any, row: Ints, beta: Floats, low: Any, high: An
 class MulticlassProblem:
     """The machine of Crammer and Singer: one weight vector per class, one loss per row.
 
-        min  ½Σₖ‖wₖ‖² + Σᵢ Cᵢ · (maxₖ (1 − δ(k, yᵢ) + fₖ(xᵢ)) − f_yᵢ(xᵢ)),    fₖ = wₖ·φ(x) + bₖ
+        min  ½Σₖ‖wₖ‖² + Σᵢ Cᵢ · (maxₖ (1 − δ(k, yᵢ) + fₖ(xᵢ)) − f_yᵢ(xᵢ)),    fₖ = wₖ·x + bₖ
 
     plus ½‖b/constant‖² if the intercepts are weights of a constant feature. Its dual is, in β of
     shape (n, K),
 
-        max  Σᵢ βᵢ[yᵢ] − ½Σₖ‖wₖ‖²    (− ½(constant‖Σβᵢ‖)²),     wₖ = Σᵢ βᵢ[k] φ(xᵢ)
+        max  Σᵢ βᵢ[yᵢ] − ½Σₖ‖wₖ‖²    (− ½(constant‖Σβᵢ‖)²),     wₖ = Σᵢ βᵢ[k] xᵢ
         s.t. βᵢ[k] ≤ Cᵢδ(k, yᵢ),  Σₖ βᵢ[k] = 0,  and Σᵢ βᵢ = 0 if the intercepts are free.
     """
 
-    features: Any  # LinearFeatures or KernelFeatures
+    features: Any  # LinearFeatures
     labels: npt.NDArray[np.int64]  # 0 … n_classes − 1
     n_classes: int
     cost: Floats
@@ -449,14 +449,6 @@ class MulticlassProblem:
         """Return w·x of each row, a column for each class."""
         return np.asarray(self.features.columns(w))
 
-    def by_row(self, beta: Floats) -> Floats:
-        """Return the duals, which are those of rows."""
-        return beta
-
-    def grown(self, point: Point, ratio: float) -> Point:
-        """Return a point from which to start at another C."""
-        return Point(None, point.b, point.beta)
-
     def take(self, rows: Ints) -> Self:
         """Return the problem of some of its rows."""
         labels, cost = self.labels[rows], self.cost[rows]
@@ -472,19 +464,14 @@ class MulticlassProblem:
 
     def full_point(self) -> Point:
         """Return a point: to see how long things take."""
-        guess = self.guess(Point())
-        if isinstance(self.features, LinearFeatures):
-            return guess
-        own = np.arange(self.n_classes) == self.labels[:, np.newaxis]
-        beta = (own - 1.0 / self.n_classes) * self.cost[:, np.newaxis]
-        return Point(beta, guess.b, beta)
+        return self.guess(Point())
 
     def guess(self, start: Point) -> Point:
         """Return a point that takes no time to find: the start, or planes between class means."""
         beta = np.zeros((len(self), self.n_classes)) if start.beta is None else start.beta
         if start.w is not None:
             return Point(start.w, np.broadcast_to(start.b, (self.n_classes,)), beta)
-        w, b, beta = self.features.guess_classes(self.labels, self.cost, beta)
+        w, b = self.features.between_means(self.labels, self.n_classes)
         return Point(w, b if self.intercept is not Intercept.NONE else np.zeros(len(b)), beta)
 
 

@@ -11,11 +11,16 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Ints
-from maxmargin.inspection.model_view import ModelView, Scores, score_rows, view_model
+from maxmargin.inspection.model_view import (
+    ModelView,
+    Scores,
+    score_rows,
+    take_rows,
+    view_model,
+)
 from maxmargin.runtime.html import Html, html, visible
 
 NAME = 40  # characters in a label or in the name of a column
@@ -229,9 +234,14 @@ def as_rows(X: Any) -> Any:
     return rows if rows.ndim == 2 and rows.dtype.kind in "biuf" else X
 
 
+def count_rows(X: Any) -> int:
+    """Return how many rows a table or a list has."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
 def _numbers(name: str, given: Any, X: Any) -> npt.NDArray[Any]:
     """Return the user's number of each row: by default its position, from 0."""
-    total = _num_samples(X)
+    total = count_rows(X)
     if given is None:
         return np.arange(total)
     numbers = np.asarray(given).ravel()
@@ -242,11 +252,11 @@ def _numbers(name: str, given: Any, X: Any) -> npt.NDArray[Any]:
 
 def score_part(name: str, view: ModelView, X: Any, y: Any, numbers: npt.NDArray[Any]) -> ScoredRows:
     """Return the scores of rows, or of a fixed random sample if there are too many."""
-    total = _num_samples(X)
-    if y is not None and _num_samples(y) != total:
+    total = count_rows(X)
+    if y is not None and count_rows(y) != total:
         which = "" if name == "training" else "_test"
         raise ValueError(
-            f"y{which} has {_num_samples(y)} entries, but X{which} has {total} rows; "
+            f"y{which} has {count_rows(y)} entries, but X{which} has {total} rows; "
             "each row needs one"
         )
     rows = np.arange(total)
@@ -257,7 +267,7 @@ def score_part(name: str, view: ModelView, X: Any, y: Any, numbers: npt.NDArray[
     most *= _TEST if name == "test" else 1
     if total > most:
         rows = np.sort(np.random.default_rng(0).choice(total, most, replace=False))
-        X = _safe_indexing(X, rows)
+        X = take_rows(X, rows)
     labels = None if y is None else y[rows]
     scores = score_rows(view.machine, view.transform(X), labels)
     return ScoredRows(name, total, rows, numbers[rows], X, labels, scores)

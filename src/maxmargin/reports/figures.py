@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
-from sklearn.utils import _safe_indexing
 
 from maxmargin import plots
 from maxmargin._typing import Floats
+from maxmargin.inspection.model_view import take_rows
 from maxmargin.plots import style
 from maxmargin.plots.style import GREY, WRONG, colour, foreground, legend_below
 from maxmargin.reports.context import Context, ScoredRows
@@ -192,7 +192,7 @@ def _components(context: Context) -> Iterator[ReportFigure]:
         from maxmargin.estimators import KernelPCA
 
         some = np.sort(np.random.default_rng(0).permutation(len(part.rows))[:_COMPONENT_ROWS])
-        rows = context.view.transform(_safe_indexing(part.X, some))
+        rows = context.view.transform(take_rows(part.X, some))
         fitted = KernelPCA(3, kernel="linear" if straight else kernel).fit(rows)
         chosen = None if labels is None else labels[some]
         display = plots.KernelPCADisplay.from_estimator(fitted, rows, chosen)

@@ -1,9 +1,9 @@
 """The page: a summary, the sections, and how they look."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,14 @@ from maxmargin.reports.quality import (
     quality_of,
     scoring_of,
 )
-from maxmargin.reports.tables import COLUMNS_SHOWN, columns, importances, notable_rows, support
+from maxmargin.reports.tables import (
+    COLUMNS_SHOWN,
+    Importances,
+    columns,
+    importances,
+    notable_rows,
+    support,
+)
 from maxmargin.runtime.html import Html, bullets, html, joined, table, tag, visible
 
 _SECONDS = 10.0  # for a diagnosis
@@ -55,31 +62,61 @@ def page(context: Context, diagnosis: Diagnosis | None, theme: str, script: str 
     )
 
 
+class Contents(NamedTuple):
+    """What the sections are made of; ``beside`` are the columns shown beside a row."""
+
+    context: Context
+    diagnosis: Diagnosis | None
+    refused: str  # why there is no diagnosis
+    proved: Finding
+    mattering: Importances | None
+    beside: list[int]
+    theme: str
+    script: str | None
+
+
+class Section(NamedTuple):
+    """A part of the page: its address, its title, what makes it, and whether there is one."""
+
+    name: str
+    title: str
+    make: Callable[[Contents], Html]
+    needed: Callable[[Contents], bool] = lambda _: True
+
+
+SECTIONS = (
+    Section("summary", "In short", lambda of: _summarize(of.context, of.diagnosis, of.proved)),
+    Section("quality", "How good it is", lambda of: quality(of.context)),
+    Section("diagnosis", "What the data allow", lambda of: _diagnosis(*of[:3])),
+    Section("proof", "What is proved", lambda of: proof(of.context, of.proved)),
+    Section("columns", "Columns that matter", lambda of: columns(of.context, of.mattering)),
+    Section("pictures", "Pictures", lambda of: figures(of.context, of.theme)),
+    Section("support", "Support vectors", lambda of: support(of.context)),
+    Section("looking", "Rows worth looking at", lambda of: notable_rows(of.context, of.beside)),
+    Section(
+        "search",
+        "The search",
+        lambda of: search_results(of.context.view.search, of.theme),
+        lambda of: of.context.view.search is not None,
+    ),
+    Section("again", "How to reproduce it", lambda of: provenance(of.context, of.script)),
+)
+
+
 def _body(context: Context, diagnosis: Diagnosis | None, theme: str, script: str | None) -> Html:
     """Return the summary, the table of contents, and all sections."""
     diagnosis, refused = _find_diagnosis(context, diagnosis)
-    proved = find_certificate(context)
     mattering = importances(context, scoring_of(context, diagnosis))
     beside = [*range(len(context.names))][:COLUMNS_SHOWN]
     if mattering is not None and len(context.names) > COLUMNS_SHOWN:
         beside = mattering.first(COLUMNS_SHOWN)
-    sections = [
-        ("summary", "In short", _summarize(context, diagnosis, proved)),
-        ("quality", "How good it is", quality(context)),
-        ("diagnosis", "What the data allow", _diagnosis(context, diagnosis, refused)),
-        ("proof", "What is proved", proof(context, proved)),
-        ("columns", "Columns that matter", columns(context, mattering)),
-        ("pictures", "Pictures", figures(context, theme)),
-        ("support", "Support vectors", support(context)),
-        ("looking", "Rows worth looking at", notable_rows(context, beside)),
-    ]
-    if context.view.search is not None:
-        sections.append(("search", "The search", search_results(context.view.search, theme)))
-    sections.append(("again", "How to reproduce it", provenance(context, script)))
-    links = joined(tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in sections)
+    proved = find_certificate(context)
+    given = Contents(context, diagnosis, refused, proved, mattering, beside, theme, script)
+    sections = [section for section in SECTIONS if section.needed(given)]
+    links = joined(tag("li", tag("a", of.title, href=f"#{of.name}")) for of in sections)
     top, *others = (
-        tag("section", tag("h2", title), _put_in_boxes(inside), id=name)
-        for name, title, inside in sections
+        tag("section", tag("h2", of.title), _put_in_boxes(of.make(given)), id=of.name)
+        for of in sections
     )
     return joined([top, tag("nav", tag("ol", links)), *others])
 

@@ -165,16 +165,18 @@ def scoring_of(context: Context, diagnosis: Any) -> str:
 
 def quality(context: Context) -> Html:
     """Return tables of how good the model is."""
-    if context.classifies:
-        return joined([*_of_classes(context)])
-    if context.regresses:
-        return joined([*_of_numbers(context)])
-    figures = [part_figures(part) for part in context.parts]
-    lines = [
-        [f"{part.name} rows", len(part.rows), *of.values()]
-        for part, of in zip(context.parts, figures, strict=True)
-    ]
-    return table(["", "rows", *figures[0]], lines)
+    if not (context.classifies or context.regresses):
+        figures = [part_figures(part) for part in context.parts]
+        lines = [
+            [f"{part.name} rows", len(part.rows), *of.values()]
+            for part, of in zip(context.parts, figures, strict=True)
+        ]
+        return table(["", "rows", *figures[0]], lines)
+    parts = [_figures(context)]
+    parts += [tag("p", f"Of {part.sampled}.") for part in context.parts if part.sampled]
+    if not context.test:
+        parts.append(tag("p", context.worded(_SEEN)))
+    return joined([*parts, *(_of_classes(context) if context.classifies else ())])
 
 
 def part_figures(part: ScoredRows) -> dict[str, str]:
@@ -211,64 +213,44 @@ def figures_of(context: Context, part: ScoredRows) -> list[Figure]:
     return list(quality_of(part, context.machine).figures())
 
 
-def _of_numbers(context: Context) -> Iterator[Html]:
-    known = [error_figures(part) for part in context.parts]
-    lines: list[list[Any]] = [
-        [first.name, tag("b", str(first)), first.interval or "–", *map(str, others)]
-        for first, *others in zip(*known, strict=True)
-    ]
-    rest = ["–"] * (len(known) - 1)
-    constant = "mean absolute error of always predicting the training rows' median"
-    lines.append([constant, amount(baseline_error(context)), "–", *rest])
-    first, *others = (f"{part.name} rows ({len(part.rows):,})" for part in context.parts)
-    yield table(["", first, "95 % interval", *others], lines)
-    yield bullets(joined([tag("b", of.name), f": {of.meaning}."]) for of in known[0])
-    for part in context.parts:
-        if part.sampled:
-            yield tag("p", f"Of {part.sampled}.")
-    if not context.test:
-        yield tag("p", context.worded(_SEEN))
-
-
 _SEEN = (
     "All of this is about rows that the model was fitted to; expect less of new ones. Hold out "
     "some rows (X_test, y_test) to see how good it is."
 )
 
 
+def _figures(context: Context) -> Html:
+    """Return figures of the test rows with intervals, of the training rows, and what they are."""
+    known = [{of.name: of for of in figures_of(context, part)} for part in context.parts]
+    lines: list[list[Any]] = []
+    for name, figure in known[0].items():
+        others = [str(of[name]) if name in of else "–" for of in known[1:]]
+        lines.append([name, tag("b", str(figure)), figure.interval or "–", *others])
+    first, *rest = (f"{part.name} rows" for part in context.parts)
+    if context.regresses:
+        baseline = "mean absolute error of always predicting the training rows' median"
+        reached = amount(baseline_error(context))
+    else:
+        best, share = largest_class(context)
+        baseline = f"accuracy of always predicting {visible(best, NAME)!r}"
+        reached = f"{share:.2%}"
+    lines.append([baseline, reached, "–", *["–"] * len(rest)])
+    meanings = (joined([tag("b", name), f": {of.meaning}."]) for name, of in known[0].items())
+    return joined([table(["", first, "95 % interval", *rest], lines), bullets(meanings)])
+
+
 def _of_classes(context: Context) -> Iterator[Html]:
-    qualities = [quality_of(part, context.machine) for part in context.parts]
-    yield _figures(context, qualities)
-    for part in context.parts:
-        if part.sampled:
-            yield tag("p", f"Of {part.sampled}.")
-    if not context.test:
-        yield tag("p", context.worded(_SEEN))
-    first, part = qualities[0], context.parts[0]
+    part = context.parts[0]
+    found = quality_of(part, context.machine)
     yield tag("h3", f"Class by class, {part.name} rows")
     yield tag(
         "p",
         "Precision: the share of the rows given this label that have it. Recall: the share of the "
         "rows with this label that the model finds (with a 95 % interval).",
     )
-    yield _by_class(context, first)
+    yield _by_class(context, found)
     yield tag("h3", f"What is taken for what, {part.name} rows")
-    yield from _confusions(context, first)
-
-
-def _figures(context: Context, qualities: list[Quality]) -> Html:
-    """Return figures of the test rows with intervals, of the training rows, and what they are."""
-    known = [{figure.name: figure for figure in quality.figures()} for quality in qualities]
-    lines: list[list[Any]] = []
-    for name, figure in known[0].items():
-        others = [str(of[name]) if name in of else "–" for of in known[1:]]
-        lines.append([name, tag("b", str(figure)), figure.interval or "–", *others])
-    first, *rest = (f"{part.name} rows" for part in context.parts)
-    best, share = largest_class(context)
-    baseline = f"accuracy of always predicting {visible(best, NAME)!r}"
-    lines.append([baseline, f"{share:.2%}", "–", *["–"] * len(rest)])
-    meanings = (joined([tag("b", name), f": {of.meaning}."]) for name, of in known[0].items())
-    return joined([table(["", first, "95 % interval", *rest], lines), bullets(meanings)])
+    yield from _confusions(context, found)
 
 
 def largest_class(context: Context) -> tuple[Any, float]:

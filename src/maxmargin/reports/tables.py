@@ -12,21 +12,19 @@ the numbers by which the user knows them.
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.metrics import r2_score
-from sklearn.utils import _safe_indexing
+from sklearn.inspection import permutation_importance
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import _num_samples
 
-from maxmargin._typing import Floats
-from maxmargin.inspection.model_view import Scores, raw_scores, score_rows
+from maxmargin._typing import Floats, Ints
+from maxmargin.inspection.model_view import Scores, raw_scores, score_rows, take_rows
 from maxmargin.reports.certificate import proved
-from maxmargin.reports.context import NAME, Context, ScoredRows
+from maxmargin.reports.context import NAME, Context, ScoredRows, count_rows
 from maxmargin.runtime.html import Html, bullets, joined, table, tag, visible
 
 COLUMNS_SHOWN = 5  # columns beside a row
@@ -57,36 +55,30 @@ _KINDS = {  # the most telling first
 Column = tuple[str, list[Any]]  # a head, and the cells below it
 
 
-class Importance(NamedTuple):
-    """What shuffling a column costs: the metric's loss in each repeat, and how far scores move.
+class Importances(NamedTuple):
+    """What shuffling columns costs, by how many rows of which part, and by which metric.
 
-    The latter is the mean change of a score divided by the standard deviation of the scores.
+    ``losses`` of the metric have a row for each of the ``columns`` tried, and a column for each
+    shuffle. ``changes`` are the mean changes of a score over the standard deviation of the scores.
     """
 
-    column: int
+    columns: Ints
     losses: Floats
-    change: float
-
-
-class Importances(NamedTuple):
-    """Columns in order of importance, by how many rows of which part, by which metric."""
-
-    found: list[Importance]
+    changes: Floats
     rows: int
     part: str
     metric: str
 
     def first(self, count: int) -> list[int]:
         """Return the columns that move the scores most."""
-        order = sorted(self.found, key=lambda one: -one.change)
-        return [one.column for one in order[:count]]
+        order = np.argsort(-self.changes, kind="stable")
+        return [int(j) for j in self.columns[order[:count]]]
 
 
 def importances(context: Context, metric: str) -> Importances | None:
     """Return what shuffling each column costs; None if there are no columns to shuffle."""
     part = context.parts[0]
-    X = part.X
-    foreign = hasattr(X, "columns") and not hasattr(X, "iloc")  # another frame than pandas'
+    foreign = hasattr(part.X, "columns") and not hasattr(part.X, "iloc")  # not pandas'
     if context.guesses or not context.names or foreign or context.pairwise:
         return None
     cost = context.view.count_operations()
@@ -94,18 +86,45 @@ def importances(context: Context, metric: str) -> Importances | None:
     affordable = _OPERATIONS / (shuffles * (_COST if cost is None else max(cost, 1.0)))
     shuffled = np.random.default_rng(0).permutation(len(part.rows))
     some = np.sort(shuffled[: int(np.clip(affordable, _FEWEST, _ROWS))])
-    rows, y = _safe_indexing(X, some), None if part.y is None else part.y[some]
-    score = partial(_score, context, y, metric)
-    scores, figure = score(rows)
-    spread = float(scores.std()) or 1.0
-    found = []
-    for j in _candidates(rows, scores, len(context.names)):
-        again = [score(shuffle_column(rows, j, seed)) for seed in range(_REPEATS)]
-        losses = np.array([figure - value for _, value in again])
-        change = np.mean([np.abs(moved - scores).mean() for moved, _ in again]) / spread
-        found.append(Importance(int(j), losses, float(change)))
-    found.sort(key=lambda one: (-one.losses.mean(), -one.change))
-    return Importances(found, len(some), part.name, metric)
+    rows, y = take_rows(part.X, some), None if part.y is None else part.y[some]
+    scores = _scores(context, rows)
+    tried, spread = _candidates(rows, scores, len(context.names)), float(scores.std()) or 1.0
+    here = np.arange(len(some))[:, np.newaxis]
+
+    def score(_: Any, places: Ints, y: Any) -> dict[str, float]:
+        """Score the rows after one column was shuffled as the places in it were."""
+        moved = rows
+        for k in np.flatnonzero((places != here).any(axis=0)):
+            moved = reorder_column(rows, int(tried[k]), places[:, k])
+        again = _scores(context, moved)
+        change = float(np.abs(again - scores).mean()) / spread
+        return {"metric": _rate(context, y, again, metric), "still": -change}
+
+    found = permutation_importance(
+        context.model,
+        np.tile(here, len(tried)),
+        y,
+        scoring=score,
+        n_repeats=_REPEATS,
+        random_state=0,
+    )
+    losses, changes = found["metric"].importances, found["still"].importances_mean
+    return Importances(tried, losses, changes, len(some), part.name, metric)
+
+
+def reorder_column(X: Any, column: int, order: Ints) -> Any:
+    """Return the rows with the values of one column in another order."""
+    if hasattr(X, "iloc"):
+        X = X.copy()
+        X.isetitem(column, X.iloc[order, column].array)  # which keeps categories
+        return X
+    if sp.issparse(X):
+        X = sp.csc_array(X)
+        others = [X[:, :column], X[order][:, [column]], X[:, column + 1 :]]
+        return sp.csr_array(sp.hstack(others))
+    X = np.array(X)
+    X[:, column] = X[order, column]
+    return X
 
 
 def columns(context: Context, found: Importances | None) -> Html:
@@ -198,21 +217,26 @@ def _importance_table(context: Context, found: Importances) -> Html:
         "beside it, how far the model's scores move, in standard deviations of the scores. Columns "
         "with the same information stand in for each other, so each may seem to matter little."
     )
-    keys = {one.column: float(one.losses.mean()) for one in found.found}
-    if all(one.losses.mean() <= 2 * one.losses.std() for one in found.found):
+    means, deviations = found.losses.mean(axis=1), found.losses.std(axis=1)
+    keys, ties = means, found.changes
+    if (means <= 2 * deviations).all():
         message += (
             " No single column matters more than chance would explain, so columns are ordered by "
             "how far the scores move."
         )
-        keys = {one.column: one.change for one in found.found}
-    order = sorted(found.found, key=lambda one: -keys[one.column])
-    largest = max([1e-12, *keys.values()])
+        keys, ties = found.changes, means
+    order = np.lexsort((-ties, -keys))
+    largest = max(1e-12, float(keys.max()))
     show = "{:.1%}".format if context.classifies else "{:.3g}".format
-    lines = []
-    for one in order[:_LISTED]:
-        loss = f"{show(one.losses.mean())} ± {show(one.losses.std())}"
-        bar = _bar(keys[one.column] / largest)
-        lines.append([visible(context.names[one.column], NAME), loss, f"{one.change:.2f}", bar])
+    lines = [
+        [
+            visible(context.names[found.columns[k]], NAME),
+            f"{show(means[k])} ± {show(deviations[k])}",
+            f"{found.changes[k]:.2f}",
+            _bar(keys[k] / largest),
+        ]
+        for k in order[:_LISTED]
+    ]
     heads = ["column", f"{found.metric} lost", "scores move", ""]
     tried, width = len(order), len(context.names)
     caption = (
@@ -229,19 +253,22 @@ def _bar(share: float) -> Html:
     return tag("span", class_="bar", style=f"--share: {100 * min(1.0, max(0.0, share)):.1f}%")
 
 
-def _score(context: Context, y: Any, metric: str, X: Any) -> tuple[Floats, float]:
-    """Return the scores of rows, and the metric of the predictions that go with them."""
+def _scores(context: Context, X: Any) -> Floats:
+    """Return the scores of rows, from which predictions follow."""
+    if context.classifies:
+        classes = np.asarray(context.machine.classes_)
+        return raw_scores(context.machine, context.view.transform(X), classes)[0]
+    score = context.model.predict if context.regresses else context.model.decision_function
+    return np.asarray(score(X), dtype=np.float64)
+
+
+def _rate(context: Context, y: Any, scores: Floats, metric: str) -> float:
+    """Return the metric of the predictions that go with scores."""
     if not context.classifies:
-        score = context.model.predict if context.regresses else context.model.decision_function
-        scores = np.asarray(score(X), dtype=np.float64)
-        return scores, float(r2_score(y, scores)) if context.regresses else float(scores.mean())
-    classes = np.asarray(context.machine.classes_)
-    scores = raw_scores(context.machine, context.view.transform(X), classes)[0]
+        return float(r2_score(y, scores) if context.regresses else scores.mean())
     best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-    right = classes[best] == y
-    if metric != "balanced accuracy":
-        return scores, float(right.mean())
-    return scores, float(np.mean([right[y == label].mean() for label in np.unique(y)]))
+    rate = balanced_accuracy_score if metric == "balanced accuracy" else accuracy_score
+    return float(rate(y, np.asarray(context.machine.classes_)[best]))
 
 
 def _candidates(rows: Any, scores: Any, width: int) -> npt.NDArray[np.int64]:
@@ -254,25 +281,6 @@ def _candidates(rows: Any, scores: Any, width: int) -> npt.NDArray[np.int64]:
     table = rows if sp.issparse(rows) else np.nan_to_num(np.asarray(rows, dtype=np.float64))
     together = np.abs(np.asarray(table.T @ centred)).max(axis=1)
     return np.sort(np.argsort(together, kind="stable")[::-1][:_TRIED])
-
-
-def shuffle_column(X: Any, column: int, seed: int) -> Any:
-    """Return the rows with the values of one column in another order."""
-    n = X.shape[0]
-    order = np.random.default_rng([column, seed]).permutation(n)
-    if hasattr(X, "iloc"):
-        X = X.copy()
-        X.isetitem(column, X.iloc[order, column].array)  # which keeps categories
-        return X
-    if sp.issparse(X):
-        X = sp.csc_array(X, copy=True)
-        entries = slice(X.indptr[column], X.indptr[column + 1])
-        X.indices[entries] = order[X.indices[entries]]  # rows move, values stay in their column
-        X.has_sorted_indices = False
-        return sp.csr_array(X)
-    X = np.array(X)
-    X[:, column] = X[order, column]
-    return X
 
 
 def _describe_numbers(context: Context) -> str:
@@ -313,7 +321,7 @@ def _describe_support(context: Context, count: int) -> str:
     if hasattr(machine, "mistake_bound_"):
         return f"{count} rows were corrected for; together they make up the boundary."
     total = context.view.count_training_rows()
-    share = count / max(1, _num_samples(context.X) if total is None else total)
+    share = count / max(1, count_rows(context.X) if total is None else total)
     message = f"{count} support vectors, {share:.1%} of the training rows."
     if not hasattr(machine, "certificate_"):
         return message
@@ -341,7 +349,7 @@ def _support_table(
     ]
     if matched:
         y = None if context.y is None else np.asarray(context.y)[rows[order]]
-        inner = context.view.transform(_safe_indexing(context.X, rows[order]))
+        inner = context.view.transform(take_rows(context.X, rows[order]))
         shown = _score_columns(context, y, score_rows(context.machine, inner, y))
         # The score of a classifier is negative if its prediction is wrong.
         columns += shown[::2] if context.classifies else shown
@@ -447,7 +455,7 @@ def _row_table(
 
 def row_values(X: Any, row: int, columns: list[int]) -> list[str]:
     """Return the values of a row in some columns, as text; an object that is no row as itself."""
-    one = _safe_indexing(X, np.array([row]))
+    one = take_rows(X, np.array([row]))
     if not columns:
         return [visible(next(iter(one)), 2 * _VALUE)]
     if sp.issparse(one):

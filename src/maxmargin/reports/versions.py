@@ -1,15 +1,10 @@
 """What this library runs on: packages, machine, BLAS, threads and the folder of compiled loops."""
 
 import os
-import platform
 import re
 import sys
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Any
-
-from threadpoolctl import threadpool_info
 
 from maxmargin import loops
 from maxmargin.runtime.threads import usual_threads
@@ -20,46 +15,40 @@ _FOR_DEVELOPERS = {"all", "docs", "test"}  # extras that no function of the libr
 def show_versions() -> None:
     """Print what a report of a problem should say about packages and machine.
 
-    It lists Python, the platform, this library with its dependencies and extras, the cores, BLAS
-    and its threads, and where compiled loops are kept.
+    It lists what scikit-learn's function of this name lists (Python, the platform, BLAS and its
+    threads), this library with its dependencies and extras, the cores, and where compiled loops
+    are kept.
 
     Examples
     --------
-    >>> import maxmargin as mm
-    >>> mm.show_versions()  # doctest: +ELLIPSIS
-    System
-      Python ...
+    >>> from maxmargin.reports import show_versions
+    >>> show_versions()  # doctest: +ELLIPSIS
+    <BLANKLINE>
+    System:
+        python: ...
     """
-    lines = []
+    import sklearn
+
+    sklearn.show_versions()
     for title, facts in collect_versions().items():
-        width = max(map(len, facts), default=0) + 2
-        lines += [title, *(f"  {name:{width}}{fact}" for name, fact in facts.items()), ""]
-    sys.stdout.write("\n".join(lines))
+        width = max(map(len, facts), default=0)
+        lines = [f"{name:>{width + 4}}: {fact}" for name, fact in facts.items()]
+        sys.stdout.write("\n".join(["", f"{title}:", *lines, ""]))
 
 
 def collect_versions() -> dict[str, dict[str, str]]:
-    """Return what ``show_versions`` prints: facts by their names, under a title each."""
-    import_module("scipy.linalg")  # which loads the libraries to be named
+    """Return what ``show_versions`` adds: facts by their names, under a title each."""
     wanted = required_packages()
-    system = {
-        "Python": f"{platform.python_version()} ({sys.executable})",
-        "platform": platform.platform(),
-        "processor": cpu_model(),
-        "cores": f"{os.cpu_count()}, of which {usual_threads()} are used by default",
-    }
     extras = {
         extra: ", ".join(f"{name} {number}" for name, number in _versions(names).items())
         for extra, names in wanted.items()
         if extra
     }
-    libraries = {
-        Path(library["filepath"]).name: _describe_library(library) for library in threadpool_info()
-    }
+    threads = f"{os.cpu_count()}, of which {usual_threads()} are used by default"
     return {
-        "System": system,
-        "Packages": _versions(["maxmargin", *wanted[""]]),
+        "Packages of maxmargin": _versions(["maxmargin", *wanted[""]]),
         "Extras": extras,
-        "Libraries with threads": libraries,
+        "Cores": {"cores": threads},
         "Compiled loops": compiled_loops(),
     }
 
@@ -83,26 +72,6 @@ def required_packages() -> dict[str, list[str]]:
     return found
 
 
-def cpu_model() -> str:
-    """Return the processor's name for itself."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "unknown"
-
-
-def blas_libraries() -> list[str]:
-    """Return the BLAS libraries loaded in this process."""
-    found = {
-        f"{library['internal_api']} {library['version']} ({library.get('architecture')})"
-        for library in threadpool_info()
-        if library["user_api"] == "blas"
-    }
-    return sorted(found)
-
-
 def compiled_loops() -> dict[str, str]:
     """Return where machine code is kept, and what is there."""
     stats = getattr(loops.perceptron.visit, "stats", None)  # the folder is the same for all loops
@@ -122,9 +91,3 @@ def compiled_loops() -> dict[str, str]:
 
 def _versions(names: list[str]) -> dict[str, str]:
     return {name: package_version(name) or "not installed" for name in names}
-
-
-def _describe_library(library: dict[str, Any]) -> str:
-    name = f"{library['internal_api']} {library['version'] or ''}".strip()
-    kind = library.get("architecture")
-    return f"{name}{f' ({kind})' if kind else ''}, threads: {library['num_threads']}"

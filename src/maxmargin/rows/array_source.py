@@ -18,7 +18,6 @@ from maxmargin.rows.frames import (
     names_if_texts,
     read_frame,
 )
-from maxmargin.rows.mapping import map_numbers
 from maxmargin.rows.row_source import (
     ALL_COLUMNS,
     BY_Y,
@@ -31,6 +30,7 @@ from maxmargin.rows.row_source import (
     refuse_missing,
     rows_per_part,
 )
+from maxmargin.rows.stored_files import map_numbers
 
 
 @dataclass(frozen=True)
@@ -60,29 +60,17 @@ class NpyFile:
             return map_numbers(file, self.dtype, shape, place, ahead=ahead)
 
 
-def _read_header(path: Path) -> NpyFile:
+def _open_npy(path: Path) -> NpyFile:
     refuse_missing(path)
     try:
-        with path.open("rb") as file:
-            version = np.lib.format.read_magic(file)
-            first = version == (1, 0)
-            read = (
-                np.lib.format.read_array_header_1_0
-                if first
-                else np.lib.format.read_array_header_2_0
-            )
-            shape, fortran, dtype = read(file)
-            offset = file.tell()
+        array: Any = np.lib.format.open_memmap(path, mode="r")
     except ValueError as wrong:
         raise DataFileError(
-            f"{path}: not an array of numpy ({wrong}); write it with numpy.save"
+            f"{path}: not an array of numpy, or it is cut off, or it holds Python objects "
+            f"({wrong}); write numbers or texts with numpy.save"
         ) from wrong
-    if dtype.hasobject:
-        raise DataFileError(f"{path}: it holds Python objects; save numbers or texts")
-    found = NpyFile(FileStamp.of(path), dtype, shape, offset, fortran and len(shape) > 1)
-    if found.stamp.size < offset + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize:
-        raise DataFileError(f"{path}: the file is cut off; write it again")
-    return found
+    fortran = array.ndim > 1 and not array.flags.c_contiguous
+    return NpyFile(FileStamp.of(path), array.dtype, array.shape, array.offset, fortran)
 
 
 def _file_of_memmap(array: Any) -> NpyFile | None:
@@ -103,7 +91,7 @@ def as_store(what: Any, name: str) -> Any:
         path = Path(what)
         if path.suffix.lower() != ".npy":
             raise ValueError(f"{name}={str(what)!r} must be an array, or the path of a .npy file")
-        return _read_header(path)
+        return _open_npy(path)
     if isinstance(what, np.memmap) and (file := _file_of_memmap(what)) is not None:
         return file
     if sp.issparse(what):

@@ -98,7 +98,7 @@ class Blocks(Protocol):
         step : callable
             Called with a Block and the arguments.
         args :
-            What all leaves are told: weights, a step length.
+            What all leaves are given: weights, a step length.
         writes : tuple of str
             Vectors that the step sets or changes; new ones are made for it.
         reads_rows : bool
@@ -284,10 +284,11 @@ def chunks(X: Any, y: Any, rows: int = 1024) -> Iterator[tuple[Any, Any]]:
     if n != len(y):
         raise ValueError(f"X has {n} rows but y has {len(y)} labels")
     slices = (slice(start, min(start + rows, n)) for start in range(0, n, rows))
-    return ((_view_csr_rows(X, part) if csr else X[part], y[part]) for part in slices)
+    return ((view_csr_rows(X, part) if csr else X[part], y[part]) for part in slices)
 
 
-def _view_csr_rows(X: Any, part: slice) -> Any:
+def view_csr_rows(X: Any, part: slice) -> Any:
+    """Return consecutive rows of a CSR matrix as a view."""
     # X[part] would copy, and so does the constructor when given less than half of an array.
     first, last = X.indptr[part.start], X.indptr[part.stop]
     view = type(X)((part.stop - part.start, X.shape[1]), dtype=X.dtype)

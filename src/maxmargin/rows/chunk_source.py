@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,16 +21,8 @@ from maxmargin.rows.frames import (
     names_if_texts,
     read_frame,
 )
-from maxmargin.rows.row_source import (
-    Cursor,
-    Part,
-    Request,
-    RowSource,
-    as_labels,
-    as_rows,
-    as_weights,
-    digest,
-)
+from maxmargin.rows.row_source import Cursor, Part, Request, RowSource, digest
+from maxmargin.validation.data import as_labels, as_rows, as_weights
 
 
 def as_part(item: Any, plan: FrameColumns | None) -> Part:
@@ -66,24 +58,48 @@ def count_rows(item: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
+class ChunkForm(NamedTuple):
+    """What chunks are, as the first one shows."""
+
+    n_columns: int
+    dtype: Any
+    sparse: bool
+    plan: FrameColumns | None  # of frames whose columns have been named
+    feature_names: tuple[str, ...] | None
+    labelled: bool
+    weighted: bool
+    bytes: int  # that the first one takes
+
+    @classmethod
+    def of(cls, item: Any, request: Request | None) -> "ChunkForm":
+        """Return what a chunk is; None: nothing has been asked of its columns."""
+        plan = None if request is None else choose_in_chunk(item, request)
+        found = as_part(item, plan)
+        X, sparse, names = as_rows(found.X), bool(sp.issparse(found.X)), None
+        if plan is not None:
+            names = names_if_texts(plan.features)
+        elif is_frame(found.X):
+            names = names_if_texts(frame_names(found.X))
+        has = found.y is not None, found.weight is not None
+        arrays = (X.data, X.indices, X.indptr) if sparse else (X,)
+        size = sum(int(each.nbytes) for each in arrays) + 8 * int(X.shape[0])
+        return cls(X.shape[1], X.dtype, sparse, plan, names, *has, size)
+
+
 class ChunkSource(RowSource):
-    """Rows that others give in chunks; the first one says what they are."""
+    """Rows that others give in chunks; the first one shows what they are."""
 
     plan: FrameColumns | None = None
 
     def _adopt(self, item: Any, request: Request) -> None:
         """Learn from the first chunk what chunks are."""
-        self.options = request.options
-        self.plan = choose_in_chunk(item, request)
-        found = as_part(item, self.plan)
-        X = as_rows(found.X)
-        self.n_columns, self.dtype, self.sparse = X.shape[1], X.dtype, bool(sp.issparse(X))
-        self.labelled, self.weighted = found.y is not None, found.weight is not None
-        if self.plan is not None:
-            self.feature_names = names_if_texts(self.plan.features)
-        elif is_frame(found.X):
-            self.feature_names = names_if_texts(frame_names(found.X))
-        self.first_bytes = _bytes_of_rows(X)
+        self.options, form = request.options, ChunkForm.of(item, request)
+        self.n_columns, self.dtype, self.sparse, self.plan, self.feature_names = form[:5]
+        self.labelled, self.weighted, self.first_bytes = form[5:]
+
+    def identity(self) -> Any:
+        """Return digests of the first chunk."""
+        return len(self), digests(self.load(0))
 
     def bytes_of(self, part: int) -> int:
         """Return about how many bytes a part takes: as many as the first."""
@@ -91,9 +107,9 @@ class ChunkSource(RowSource):
         return self.first_bytes
 
 
-def _bytes_of_rows(X: Any) -> int:
-    numbers = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
-    return int(numbers) + 8 * int(X.shape[0])
+def digests(found: Part) -> list[str | None]:
+    """Return a digest of each array of a part."""
+    return [None if values is None else digest(values) for values in found]
 
 
 class SequenceSource(ChunkSource):
@@ -125,10 +141,6 @@ class SequenceSource(ChunkSource):
     def describe(self, part: int) -> str:
         """Return a part's number, and that of the chunk if some are empty."""
         return f"part {part} ({self.kind}, number {self.kept[part]})"
-
-    def identity(self) -> Any:
-        """Return digests of the first chunk."""
-        return (len(self), [None if found is None else digest(found) for found in self.load(0)])
 
 
 class IterableSource(ChunkSource):
@@ -180,10 +192,6 @@ class IterableSource(ChunkSource):
     def describe(self, part: int) -> str:
         """Return a part's number."""
         return f"part {part} ({self.kind})"
-
-    def identity(self) -> Any:
-        """Return digests of the first chunk."""
-        return (len(self), [None if found is None else digest(found) for found in self.load(0)])
 
 
 class _ScratchFolder:

@@ -6,16 +6,16 @@ Dask is imported only if there is such a collection.
 import copy
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.rows.chunk_source import as_part, choose_in_chunk
+from maxmargin.rows.chunk_source import ChunkForm, as_part, digests
+from maxmargin.rows.cluster import compute
 from maxmargin.rows.frames import (
     FrameColumns,
     choose_columns,
-    frame_names,
     is_frame,
     module_root,
     names_if_texts,
@@ -28,9 +28,6 @@ from maxmargin.rows.row_source import (
     Part,
     Request,
     RowSource,
-    as_rows,
-    compute,
-    digest,
 )
 
 _UNKNOWN_BYTES = 1 << 26  # of a partition of which nothing is known
@@ -98,7 +95,7 @@ class DaskSource(RowSource):
         self.sparse = bool(sp.issparse(getattr(X, "_meta", None)))
         self.X: list[Any] = list(X.to_delayed()[:, 0])
         if np.isnan(X.shape[1]):
-            self.n_columns = self._first_form(None)[0]
+            self.n_columns = self._first_form(None).n_columns
         else:
             self.n_columns = int(X.shape[1])
 
@@ -118,14 +115,16 @@ class DaskSource(RowSource):
         request.refuse("delayed partitions", y=way_out)
         self.X = list(what)
         form = self._first_form(request)
-        self.n_columns, self.dtype, self.sparse, self.columns = form[:4]
-        self.feature_names, self.labelled, self.weighted = form[4:]
+        self.n_columns, self.dtype, self.sparse, self.columns, self.feature_names = form[:5]
+        self.labelled, self.weighted, _ = form[5:]
 
-    def _first_form(self, request: Request | None) -> Any:
+    def _first_form(self, request: Request | None) -> ChunkForm:
         """Compute the first partition, where it is, to learn what partitions are."""
         dask: Any = import_module("dask")
         plain = None if request is None else request._replace(options=BlockOptions())
-        return compute([dask.delayed(_form_of, pure=False)(self.X[0], plain)], self.options)[0]
+        work = dask.delayed(ChunkForm.of, pure=False)(self.X[0], plain)
+        (form,) = compute([work], self.options.client)
+        return cast(ChunkForm, form)
 
     def _open_beside(self, request: Request) -> None:
         """Find the partitions of labels and weights that are not in the frame."""
@@ -225,23 +224,6 @@ class DaskSource(RowSource):
     def identity(self) -> Any:
         """Return the sizes of partitions, and digests of the first one."""
         dask: Any = import_module("dask")
-        first = compute([dask.delayed(_digests, pure=False)(self.delayed(0))], self.options)
+        work = dask.delayed(digests, pure=False)(self.delayed(0))
+        first = compute([work], self.options.client)
         return (len(self), self.sizes, first)
-
-
-def _form_of(item: Any, request: Request | None) -> Any:
-    """Return what a partition is: columns, type, sparsity, roles of columns, names, y, weight."""
-    columns = None if request is None else choose_in_chunk(item, request)
-    found = as_part(item, columns)
-    X = as_rows(found.X)
-    names = None
-    if columns is not None:
-        names = names_if_texts(columns.features)
-    elif is_frame(found.X):
-        names = names_if_texts(frame_names(found.X))
-    has = (found.y is not None, found.weight is not None)
-    return (X.shape[1], X.dtype, bool(sp.issparse(X)), columns, names, *has)
-
-
-def _digests(found: Part) -> list[str | None]:
-    return [None if values is None else digest(values) for values in found]

@@ -3,14 +3,17 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from maxmargin.errors import DataFileError, did_you_mean
-from maxmargin.rows.arrow_values import read_values
-from maxmargin.rows.row_source import Part, Request, as_labels
+from maxmargin.rows.row_source import Part, Request
+from maxmargin.validation.data import as_labels
 
 _FILL_ROWS = 4096  # of a block that is filled column by column, so that they stay in a core's cache
 _SHOWN = 10  # names in a message
+_EXACT = 2**53
+_TEXTS = (nw.String, nw.Categorical, nw.Enum)
 
 
 class FrameColumns(NamedTuple):
@@ -35,46 +38,37 @@ def module_root(what: Any) -> str:
 
 def is_frame(what: Any) -> bool:
     """Tell whether something is a frame of pandas, polars or pyarrow, without importing these."""
-    known = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
-    root = module_root(what)
-    return type(what).__name__ == known.get(root) or (
-        root == "pyarrow" and type(what).__name__ == "RecordBatch"
-    )
+    return bool(nw.dependencies.is_into_dataframe(what)) or _is_batch(what)
+
+
+def _is_batch(what: Any) -> bool:
+    return module_root(what) == "pyarrow" and type(what).__name__ == "RecordBatch"
+
+
+def _as_frame(frame: Any) -> nw.DataFrame[Any]:
+    if _is_batch(frame):
+        import pyarrow as pa
+
+        frame = pa.Table.from_batches([frame])
+    return nw.from_native(frame, eager_only=True)
 
 
 def frame_names(frame: Any) -> list[Any]:
-    """Return the names of the columns of a frame."""
-    return list(frame.schema.names) if module_root(frame) == "pyarrow" else list(frame.columns)
+    """Return the names of the columns of a frame, of which some may be equal."""
+    return list(frame.schema.names if module_root(frame) == "pyarrow" else frame.columns)
 
 
 def cut_frame(frame: Any, begin: int, end: int) -> Any:
     """Return some rows of a frame."""
-    if module_root(frame) == "pandas":
-        return frame.iloc[begin:end]
-    return frame.slice(begin, end - begin)
+    return _as_frame(frame)[begin:end].to_native()
 
 
-def _column_of(frame: Any, name: Any) -> Any:
-    return frame.column(name) if module_root(frame) == "pyarrow" else frame[name]
-
-
-def _number_kind(column: Any) -> str | None:
-    """Return "float32", "number", or None for a column that has no numbers."""
-    root = module_root(column)
-    if root == "pyarrow":
-        return arrow_number_kind(column.type)
-    said = str(column.dtype).lower()
-    if root == "polars":
-        numbers = column.dtype.is_numeric() or said == "boolean"
-    else:
-        from pandas.api.types import is_numeric_dtype
-
-        numbers = is_numeric_dtype(column.dtype)
-    return None if not numbers else "float32" if said == "float32" else "number"
+def _has_numbers(column: nw.Series[Any]) -> bool:
+    return bool(column.dtype.is_numeric()) or column.dtype == nw.Boolean
 
 
 def arrow_number_kind(kind: Any) -> str | None:
-    """Return "float32", "number", or None for a type that is none."""
+    """Return "float32", "number", or None for a type of Arrow that has no numbers."""
     import pyarrow as pa
 
     t = pa.types
@@ -84,58 +78,28 @@ def arrow_number_kind(kind: Any) -> str | None:
     return "number" if any(test(kind) for test in numbers) else None
 
 
-def _numbers_of(column: Any, dtype: Any, name: str) -> Any:
+def _numbers_of(column: nw.Series[Any], dtype: Any, name: str) -> Any:
     """Return a column of numbers; NaN where one is missing."""
-    root = module_root(column)
-    if root == "pandas":
-        return column.to_numpy(dtype=dtype, na_value=np.nan)
-    if root == "polars":
-        import polars as pl
-
-        return column.cast(pl.Float32 if dtype == np.float32 else pl.Float64).to_numpy()
-    import pyarrow as pa
-
-    if pa.types.is_float32(column.type) or pa.types.is_float64(column.type):
-        return (
-            column.to_numpy(zero_copy_only=False)
-            if isinstance(column, pa.Array)
-            else column.to_numpy()
-        )
-    values = read_values(column, name)
-    if values.kind not in ("numbers", "flags", "nothing"):
-        raise DataFileError(f"{name} holds {values.type}, of which not all are numbers of 53 bits")
-    return values.cells
+    if column.dtype == nw.Decimal:  # whose casts need not give the nearest number
+        values = [np.nan if value is None else float(value) for value in column.to_list()]
+        return np.array(values, dtype=dtype)
+    there = column.drop_nulls()
+    whole = column.dtype.is_integer() and len(there) > 0
+    if whole and max(abs(there.max()), abs(there.min())) >= _EXACT:
+        raise DataFileError(f"{name} holds {column.dtype}, of which not all are numbers of 53 bits")
+    narrow = dtype == np.float32
+    return column.cast(nw.Float32 if narrow else nw.Float64).to_numpy()
 
 
-def _labels_of(column: Any, before: int) -> Any:
+def _labels_of(column: nw.Series[Any], before: int) -> Any:
     """Return the labels in a column."""
-    root = module_root(column)
-    missing = (
-        column.isna().to_numpy()
-        if root == "pandas"
-        else column.is_null().to_numpy(
-            **({"zero_copy_only": False} if type(column).__name__ == "Array" else {})
-        )
-    )
-    missing = np.asarray(missing)
+    missing = column.is_null().to_numpy()
     if missing.any():
-        row = before + int(np.flatnonzero(missing)[0])
+        row = before + int(np.argmax(missing))
         raise DataFileError(f"there is no label in row {row}; leave out rows without a label")
-    if root == "pandas":
+    if column.dtype not in _TEXTS:
         return as_labels(column.to_numpy())
-    if root == "polars":
-        named = str(column.dtype).startswith(("Categorical", "Enum"))
-        return as_labels(np.array(column.to_list(), dtype=str) if named else column.to_numpy())
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    if any(test(column.type) for test in texts):
-        return np.array(column.to_pylist(), dtype=str)
-    return as_labels(
-        column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
-    )
+    return as_labels(np.array(column.to_list()))  # categories may be numbers
 
 
 def read_frame(frame: Any, plan: FrameColumns, before: int = 0) -> Part:
@@ -146,29 +110,28 @@ def read_frame(frame: Any, plan: FrameColumns, before: int = 0) -> Part:
         raise DataFileError(
             f"it has no column {missing[0]!r}.{did_you_mean(missing[0], map(str, there))}"
         )
-    n = len(frame)
-    X = np.empty((n, len(plan.features)), plan.dtype)
+    found = _as_frame(frame)
     columns = []
     for name in plan.features:
-        column = _column_of(frame, name)
-        kind = _number_kind(column)
-        if kind is None:
+        column = found.get_column(name)
+        if not _has_numbers(column):
             raise DataFileError(
                 f"column {name!r} holds what is no number; encode it, or leave it out with columns="
             )
-        if kind != "float32" and plan.dtype == np.float32:
+        if column.dtype != nw.Float32 and plan.dtype == np.float32:
             raise DataFileError(
                 f"column {name!r} does not hold float32, but others do; make all parts alike"
             )
         columns.append(_numbers_of(column, plan.dtype, f"column {name!r}"))
-    for begin in range(0, n, _FILL_ROWS):
+    X = np.empty((len(found), len(plan.features)), plan.dtype)
+    for begin in range(0, len(found), _FILL_ROWS):
         rows = slice(begin, begin + _FILL_ROWS)
         for j, numbers in enumerate(columns):
             X[rows, j] = numbers[rows]
-    y = None if plan.label is None else _labels_of(_column_of(frame, plan.label), before)
+    y = None if plan.label is None else _labels_of(found.get_column(plan.label), before)
     weight = None
     if plan.weight is not None:
-        weight = _numbers_of(_column_of(frame, plan.weight), np.float64, "the weight")
+        weight = _numbers_of(found.get_column(plan.weight), np.float64, "the weight")
     return Part(X, y, weight)
 
 
@@ -198,9 +161,7 @@ def _find_name(names: Sequence[Any], wanted: Any, argument: str, file: str) -> A
     number = isinstance(wanted, int) and not isinstance(wanted, bool)
     if number and wanted and -len(names) <= wanted <= len(names):
         return names[wanted - 1 if wanted > 0 else wanted]
-    known = ", ".join(repr(name) for name in names[:_SHOWN]) + (
-        ", …" if len(names) > _SHOWN else ""
-    )
+    known = ", ".join([*map(repr, names[:_SHOWN]), *(["…"] if len(names) > _SHOWN else [])])
     hint = did_you_mean(wanted, map(str, names))
     raise DataFileError(f"{file}: {argument}={wanted!r} is not one of its columns ({known}).{hint}")
 
@@ -213,5 +174,6 @@ def names_if_texts(names: Iterable[Any]) -> tuple[str, ...] | None:
 
 def frame_dtype(frame: Any, features: Iterable[Any]) -> Any:
     """Return float32 if all columns are, else float64."""
-    kinds = {_number_kind(_column_of(frame, name)) for name in features}
-    return np.dtype(np.float32 if kinds == {"float32"} else np.float64)
+    found = _as_frame(frame)
+    narrow = all(found.get_column(name).dtype == nw.Float32 for name in features)
+    return np.dtype(np.float32 if narrow else np.float64)

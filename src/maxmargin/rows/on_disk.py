@@ -13,19 +13,16 @@ first pass.
 
 import copy
 import ctypes
-import json
 import mmap
 import os
 import shutil
 import tempfile
 import threading
 import weakref
-import zipfile
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -38,12 +35,13 @@ from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
-from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves
-from maxmargin.rows.mapping import map_numbers
+from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves, view_csr_rows
+from maxmargin.rows.checkpoint import SavedVectors
 from maxmargin.rows.read_ahead import read_ahead
-from maxmargin.rows.survey import Survey, load_part
+from maxmargin.rows.row_source import Part, RowSource
+from maxmargin.rows.stored_files import map_numbers
+from maxmargin.rows.survey import Survey
 from maxmargin.runtime import clock
-from maxmargin.runtime.atomic_write import write_atomically
 from maxmargin.runtime.threads import share_work, usual_threads
 from maxmargin.validation.data import class_indices
 
@@ -52,13 +50,12 @@ LossRule = Callable[[Any, Any], Loss]  # (labels, weight) of some rows -> their 
 _SHARES = 4  # of the memory: two blocks, parts, vectors
 _LEAST_BLOCKS = 2  # that memory must hold: then parts go through it and vectors go to files
 _TAKEN_OUT = 1 << 25  # bytes of the memory, at most, for a subsample that is solved first
-_OF_PHYSICAL = 8  # the share of the machine's memory that is used unless told otherwise
+_OF_PHYSICAL = 8  # memory is by default the machine's divided by this
 _BESIDE_A_ROW = 80  # bytes of a block: labels, weight, loss and a few vectors
 _WORTH_A_THREAD = 1 << 19  # numbers read in a pass
 _SPARE_DISK = 2.0  # times the space that a scratch file of rows takes must be free
 _PAGE = mmap.ALLOCATIONGRANULARITY
 _WRITTEN = 1 << 24  # bytes at once
-_SET = "vectors.json"  # says which of two folders holds a complete set of vectors
 
 
 class RowsOnDisk:
@@ -191,16 +188,7 @@ class RowsOnDisk:
                 yield [self._run(number, None)]
 
     def _run(self, number: int, X: Any) -> "_OpenBlock":
-        read = self._read
-        begin, end = read.edges[number : number + 2].tolist()
-        vectors = _BlockVectors(read, number)
-        vectors.update((name, vector.rows(begin, end)) for name, vector in self.vectors.items())
-        loss = None
-        if self.rule is not None:
-            loss = _Lazily(lambda: self._loss_of(number, vectors["labels"], vectors["weight"]))
-        first = number * read.leaves_of_block
-        edges = read.leaves[first : first + read.leaves_of_block + 1].tolist()
-        return _OpenBlock(X, begin, list(pairwise(edges)), first, loss, vectors)
+        return _OpenBlock(self, self._read, number, X)
 
     # Losses.
 
@@ -213,11 +201,12 @@ class RowsOnDisk:
         view.vectors, view.rule, view.losses = {}, rule, {}
         return view
 
-    def _loss_of(self, number: int, labels: Any, weight: Any) -> Loss:
+    def loss_of(self, number: int, vectors: Mapping[str, Any]) -> Loss:
+        """Return the losses of the rows of a block, which are kept if memory allows."""
         if number in self.losses:
             return self.losses[number].loss
         assert self.rule is not None
-        loss = self.rule(labels, weight)
+        loss = self.rule(vectors["labels"], vectors["weight"])
         taken = sum(np.asarray(each).nbytes for each in loss)
         if self._read.budget.take(taken, of=0.5):  # the other half is for what steps write
             self.losses[number] = _CachedLoss(loss)
@@ -238,7 +227,7 @@ class RowsOnDisk:
     def vector(self, name: str) -> "VectorOnDisk":
         """Return a handle of a vector as it is now."""
         if name in ("labels", "weight") and name not in self.vectors:
-            return self._read.whole_vector(name)
+            return self._read.vector_of_all(name)
         return self.vectors[name]
 
     def put(self, name: str, vector: Any) -> None:
@@ -259,50 +248,24 @@ class RowsOnDisk:
     def save(
         self, folder: str | os.PathLike[str], names: tuple[str, ...], state: Any = None
     ) -> None:
-        """Write vectors to a folder: a file for each block, then one that says they are complete.
+        """Write vectors to a folder, a file for each block, with a state that belongs to them.
 
-        The set before is kept until the new one is complete: whenever the process is killed,
-        there is a complete set, and ``restore`` reads it.
-
-        Parameters
-        ----------
-        folder : path
-            Made if it does not exist.
-        names : tuple of str
-            The vectors.
-        state : dict of arrays or None
-            What belongs to them and is small: it is written with them, and ``restore`` returns it.
+        The set before is kept until the new one is complete.
         """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        before = _complete_set(folder)
-        slot = 0 if before is None else 1 - before["slot"]
-        there = folder / f"vectors-{slot}"
-        there.mkdir(exist_ok=True)
-        files = []
-        for number, (begin, end) in enumerate(pairwise(self.edges.tolist())):
+        saved = SavedVectors.new(folder, names, self.edges.tolist())
+        for begin, end in pairwise(self.edges.tolist()):
             clock.check()
-            arrays = {name: self.vector(name).rows(begin, end) for name in names}
-            files.append((f"block-{number:06}.npz", begin, end))
-            write_atomically(there / files[-1][0], _writer(arrays))
-        write_atomically(there / "state.npz", _writer(dict(state or {})))
-        made = {"slot": slot, "rows": self.n, "names": list(names), "blocks": files}
-        text = json.dumps(made, indent=1)
-        write_atomically(folder / _SET, lambda draft: draft.write_text(text, encoding="utf-8"))
-        for old in set(there.glob("block-*.npz")) - {there / name for name, _, _ in files}:
-            old.unlink(missing_ok=True)  # of smaller blocks
+            saved.write(begin, {name: self.vector(name).rows(begin, end) for name in names})
+        saved.complete(state)
+        saved.remove_others()
 
     def saved_state(self, folder: str | os.PathLike[str]) -> dict[str, Any] | None:
         """Return the state that ``save`` wrote last with its vectors; None if there is none."""
-        found = _complete_set(Path(folder))
-        if found is None:
-            return None
-        return _read_arrays(Path(folder) / f"vectors-{found['slot']}" / "state.npz")
+        found = SavedVectors.find(folder)
+        return None if found is None else found.state()
 
-    def restore(self, folder: str | os.PathLike[str]) -> dict[str, Any]:
-        """Set vectors to what ``save`` wrote last, and return the state that belongs to them.
-
-        Blocks may be of another size than when they were written.
+    def restore(self, folder: str | os.PathLike[str]) -> None:
+        """Set vectors to what ``save`` wrote last, whatever the blocks were then.
 
         Raises
         ------
@@ -311,27 +274,19 @@ class RowsOnDisk:
         DataFileError
             If a file is damaged, or the vectors are of other rows.
         """
-        folder = Path(folder)
-        found = _complete_set(folder)
-        if found is None:
+        saved = SavedVectors.find(folder)
+        if saved is None:
             raise FileNotFoundError(f"{folder} holds no vectors: nothing was saved there.")
-        if found["rows"] != self.n:
-            raise DataFileError(
-                f"{folder / _SET}: it was saved for {found['rows']} rows, but there are {self.n}: "
-                "choose another folder, or remove this one"
-            )
-        there = folder / f"vectors-{found['slot']}"
+        saved.check(self.n)
         vectors: dict[str, VectorOnDisk] = {}
-        for file, begin, end in found["blocks"]:
+        for begin, end in pairwise(self.edges.tolist()):
             clock.check()
-            for name, values in _read_arrays(there / file).items():
+            for name, values in saved.read(begin, end).items():
                 if name not in vectors:
                     shape = (self.n, *values.shape[1:])
                     vectors[name] = VectorOnDisk(shape, values.dtype, self._read.budget)
                 vectors[name].rows(begin, end)[...] = values
-        state = _read_arrays(there / "state.npz")
         self.vectors.update(vectors)
-        return state
 
     # The end.
 
@@ -355,47 +310,40 @@ class _CachedLoss:
         self.loss = loss
 
 
-class _Lazily:
-    """What is made when it is asked for first, whichever thread asks."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self.make, self.lock = make, threading.Lock()
-        self.made: Any = None
-
-    def get(self) -> Any:
-        """Return it."""
-        with self.lock:
-            if self.made is None:
-                self.made = self.make()
-            return self.made
-
-
 class _BlockVectors(dict[str, Any]):
     """The vectors of a block by name; labels and weights are made when a step asks for them."""
 
     def __init__(self, read: "_ReadRows", number: int) -> None:
         super().__init__()
-        self.made = {
-            "labels": _Lazily(lambda: read.labels_of(number)),
-            "weight": _Lazily(lambda: read.weight_of(number)),
-        }
+        self.read, self.number = read, number
 
     def __missing__(self, name: str) -> Any:
-        if name not in self.made:
+        if name not in ("labels", "weight"):
             raise KeyError(name)
-        return self.made[name].get()
+        found = self[name] = self.read.beside_rows(name, self.number)
+        return found
 
 
-@dataclass(frozen=True)
 class _OpenBlock:
     """A block with its leaves."""
 
-    X: Any  # rows as X and for compiled loops, or None
-    begin: int  # its first row
-    ranges: list[tuple[int, int]]  # rows of the leaves
-    first: int  # the number of its first leaf
-    loss: Any
-    vectors: dict[str, Any]
+    def __init__(self, rows: "RowsOnDisk", read: "_ReadRows", number: int, X: Any) -> None:
+        self.blocks, self.number = rows, number
+        self.X: Any
+        self.rows: Any  # the same for compiled loops
+        self.X, self.rows = X or (None, None)
+        self.begin, end = read.edges[number : number + 2].tolist()
+        self.vectors = _BlockVectors(read, number)
+        for name, vector in rows.vectors.items():
+            self.vectors[name] = vector.rows(self.begin, end)
+        self.first = number * read.leaves_of_block  # the number of its first leaf
+        edges = read.leaves[self.first : self.first + read.leaves_of_block + 1].tolist()
+        self.ranges = list(pairwise(edges))
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The losses of its rows."""
+        return self.blocks.loss_of(self.number, self.vectors)
 
     @property
     def leaves(self) -> range:
@@ -405,10 +353,9 @@ class _OpenBlock:
     def leaf(self, number: int) -> Block:
         """Return the rows of a leaf as a step sees them."""
         begin, end = self.ranges[number - self.first]
-        X, rows = self.X or (None, None)
         at, to = begin - self.begin, end - self.begin
-        loss = self.loss.get if isinstance(self.loss, _Lazily) else self.loss
-        return Block(X, rows, at, to, begin, loss, self.vectors)
+        loss = None if self.blocks.rule is None else lambda: self.loss
+        return Block(self.X, self.rows, at, to, begin, loss, self.vectors)
 
 
 # ------------------------------------------------------------------- reading
@@ -417,7 +364,7 @@ class _OpenBlock:
 class _ReadRows:
     """Blocks of rows from the parts of a source, with labels and weights. Views share it."""
 
-    def __init__(self, source: Any, survey: Survey, regression: bool) -> None:
+    def __init__(self, source: RowSource, survey: Survey, regression: bool) -> None:
         if len(source) != len(survey.rows):
             raise ValueError(
                 f"The survey knows {len(survey.rows)} parts, but the source has {len(source)}: it "
@@ -441,7 +388,7 @@ class _ReadRows:
         self.expanded: dict[tuple[str, int], Any] = {}
         self.lock = threading.Lock()
         self.bytes_read = self.passes = 0
-        slow = getattr(source, "slow", False) and not self.keeps
+        slow = source.slow and not self.keeps
         self.spool = _Spool(source.options.checkpoint, survey) if slow else None
 
     @property
@@ -501,15 +448,16 @@ class _ReadRows:
         return found
 
     def _rows(self, begin: int, end: int, last: "_LastPart") -> Any:
-        between = getattr(self.source, "rows_between", None)
-        # Labels and weights come with parts: only rows whose labels are known come without these.
-        if between is not None and self.labelled and (X := between(begin, end)) is not None:
-            with self.lock:
-                self.bytes_read += X.nbytes
-            return X
         first = int(np.searchsorted(self.starts, begin, side="right")) - 1
         beyond = int(np.searchsorted(self.starts, end, side="left"))
         parts = [part for part in range(first, beyond) if self.survey.rows[part]]
+        if (X := self.source.rows_between(begin, end)) is not None:
+            for part in parts:  # reading one takes no time, but its labels are needed
+                if not self.filled[part]:
+                    self._fill(part, self.source.reload(part))
+            with self.lock:
+                self.bytes_read += X.nbytes
+            return X
         cuts = [
             (part, max(begin - int(self.starts[part]), 0), end - int(self.starts[part]))
             for part in parts
@@ -518,15 +466,15 @@ class _ReadRows:
             part, low, high = cuts[0]
             return _narrow(_view(last.load(part).X, low, high))
         pieces = (_view(last.load(part).X, low, high) for part, low, high in cuts)
-        if not self.survey.sparse:
-            return _stack(pieces, (end - begin, self.survey.d), self.survey.dtype)
-        room = int(self.survey.numbers[parts].sum())
-        return _stack_sparse(pieces, (end - begin, self.survey.d), self.survey.dtype, room)
+        shape, most = (end - begin, self.survey.d), int(self.survey.numbers[parts].sum())
+        if self.survey.sparse:
+            return _stack_sparse(pieces, shape, self.survey.dtype, most)
+        return _stack(pieces, shape, self.survey.dtype)
 
     def load(self, part: int) -> Any:
         """Load a part, which must be as it was; its labels and weights are kept."""
         clock.check()
-        found = load_part(self.source, part, again=True)
+        found = self.source.reload(part)
         X, y, weight = found
         expected = int(self.survey.rows[part]), int(self.survey.numbers[part])
         now = X.shape[0], X.nnz if self.survey.sparse else X.size
@@ -541,7 +489,7 @@ class _ReadRows:
                 each.nbytes for each in (y, weight) if each is not None
             )
         if not self.filled[part]:
-            self._fill(part, y, weight)
+            self._fill(part, found)
         return found
 
     # Labels and weights.
@@ -554,7 +502,8 @@ class _ReadRows:
         for part in np.flatnonzero(~self.filled).tolist():
             self.load(part)
 
-    def _fill(self, part: int, y: Any, weight: Any) -> None:
+    def _fill(self, part: int, found: Part) -> None:
+        _, y, weight = found
         begin, end = self.starts[part : part + 2].tolist()
         n = self.survey.n
         with self.lock:
@@ -581,41 +530,33 @@ class _ReadRows:
             return np.float64
         return np.min_scalar_type(-max(len(self.survey.classes), 2))
 
-    def labels_of(self, number: int) -> Any:
-        """Return the labels of a block."""
-        wanted = np.float64 if self.regression else np.int64
-        return self._beside("labels", number, self.labels, wanted, np.zeros)
-
-    def weight_of(self, number: int) -> Any:
-        """Return the weights of a block."""
-        return self._beside("weight", number, self.weight, np.float64, np.ones)
-
-    def _beside(
-        self, name: str, number: int, vector: "VectorOnDisk | None", dtype: Any, without: Any
-    ) -> Any:
+    def beside_rows(self, name: str, number: int) -> Any:
+        """Return the labels or the weights of a block."""
         found = self.expanded.get((name, number))
-        if found is None:
-            begin, end = self.edges[number : number + 2].tolist()
-            if vector is None:  # one array serves all blocks
-                longest = int(np.diff(self.edges).max())
-                found = self.expanded.get((name, -1))
-                if found is None:
-                    found = self.expanded[name, -1] = without(longest, dtype=dtype)
-                return found[: end - begin]
-            else:
-                found = vector.rows(begin, end).astype(dtype, copy=False)
+        if found is not None:
+            return found
+        begin, end = self.edges[number : number + 2].tolist()
+        numbers = name == "labels" and not self.regression
+        dtype = np.int64 if numbers else np.float64
+        vector = self.labels if name == "labels" else self.weight
+        if vector is not None:
+            found = vector.rows(begin, end).astype(dtype, copy=False)
             if self.keeps:
                 self.expanded[name, number] = found
-        return found
+            return found
+        if (name, -1) not in self.expanded:  # one array serves all blocks
+            longest = int(np.diff(self.edges).max())
+            self.expanded[name, -1] = np.full(longest, name == "weight", dtype=dtype)
+        return self.expanded[name, -1][: end - begin]
 
-    def whole_vector(self, name: str) -> "VectorOnDisk":
+    def vector_of_all(self, name: str) -> "VectorOnDisk":
         """Return the labels or the weights of all rows."""
         if not self.labelled:
             self.fill_labels()
-        of = self.labels_of if name == "labels" else self.weight_of
-        found = VectorOnDisk((self.survey.n,), of(0).dtype, self.budget)
+        dtype = self.beside_rows(name, 0).dtype
+        found = VectorOnDisk((self.survey.n,), dtype, self.budget)
         for number, (begin, end) in enumerate(pairwise(self.edges.tolist())):
-            found.rows(begin, end)[...] = of(number)
+            found.rows(begin, end)[...] = self.beside_rows(name, number)
         return found
 
 
@@ -638,13 +579,7 @@ class _LastPart:
 def _view(X: Any, begin: int, end: int) -> Any:
     """Return some rows without copying them."""
     end = min(end, X.shape[0])
-    if not sp.issparse(X):
-        return X[begin:end]
-    low, high = int(X.indptr[begin]), int(X.indptr[end])
-    view = type(X)((end - begin, X.shape[1]), dtype=X.dtype)
-    view.data, view.indices = X.data[low:high], X.indices[low:high]
-    view.indptr = X.indptr[begin : end + 1] - low
-    return view
+    return view_csr_rows(X, slice(begin, end)) if sp.issparse(X) else X[begin:end]
 
 
 def _narrow(X: Any) -> Any:
@@ -656,42 +591,19 @@ def _narrow(X: Any) -> Any:
 
 
 def _stack(pieces: Iterator[Any], shape: tuple[int, int], dtype: Any) -> Any:
-    """Return rows one after the other: without copying, if that is how one array has them."""
-    X = next(pieces)
-    copied = False
-    at = len(X)
+    """Return rows one after the other."""
+    X, at = np.empty(shape, dtype=dtype), 0
     for piece in pieces:
-        if not copied:
-            joined = _joined(X, piece)
-            copied = joined is None
-            if copied:
-                whole = np.empty(shape, dtype=dtype)
-                whole[:at], joined = X, whole
-            X = joined
-        if copied:
-            X[at : at + len(piece)] = piece
+        X[at : at + len(piece)] = piece
         at += len(piece)
     return X
 
 
-def _joined(one: Any, other: Any) -> Any:
-    """Return the rows of both as a view, if one array has them one after the other; else None."""
-    base = one.base
-    if base is None or base is not other.base or not isinstance(base, np.ndarray):
-        return None
-    alike = base.ndim == 2 and base.shape[1] == one.shape[1] and base.dtype == one.dtype
-    follows = other.ctypes.data == one.ctypes.data + one.nbytes
-    if not (alike and follows and base.flags.c_contiguous):
-        return None
-    first = (one.ctypes.data - base.ctypes.data) // (base.strides[0] or 1)
-    return np.asarray(base)[first : first + len(one) + len(other)]
-
-
-def _stack_sparse(pieces: Iterator[Any], shape: tuple[int, int], dtype: Any, room: int) -> Any:
-    """Return CSR rows one after the other, which have at most ``room`` numbers."""
-    small = max(room, shape[1]) < np.iinfo(np.int32).max
+def _stack_sparse(pieces: Iterator[Any], shape: tuple[int, int], dtype: Any, most: int) -> Any:
+    """Return CSR rows one after the other, which have at most so many numbers."""
+    small = max(most, shape[1]) < np.iinfo(np.int32).max
     index = np.int32 if small else np.int64
-    data, indices = np.empty(room, dtype=dtype), np.empty(room, dtype=index)
+    data, indices = np.empty(most, dtype=dtype), np.empty(most, dtype=index)
     indptr = np.zeros(shape[0] + 1, dtype=index)
     at = row = 0
     kind: Any = sp.csr_array
@@ -925,48 +837,3 @@ def _scratch_file(folder: Path | None, size: int) -> Any:
             str(where),
         ) from full
     return file
-
-
-# ------------------------------------------------------------------- checkpoints
-
-
-def _writer(arrays: Mapping[str, Any]) -> Callable[[Path], None]:
-    def write(draft: Path) -> None:
-        with draft.open("wb") as file:
-            np.savez(file, **{f"of_{name}": array for name, array in arrays.items()})
-
-    return write
-
-
-def _read_arrays(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-            return {name.removeprefix("of_"): found[name] for name in found.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, FileNotFoundError) as damaged:
-        raise DataFileError(
-            f"{path}: this file of a checkpoint cannot be read ({damaged}): remove the folder and "
-            "fit from the beginning"
-        ) from damaged
-
-
-def _complete_set(folder: Path) -> dict[str, Any] | None:
-    """Return what is known of the vectors in a folder; None if there are none."""
-    try:
-        text = (folder / _SET).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    try:
-        found: dict[str, Any] = json.loads(text)
-        if found["slot"] in (0, 1) and {"rows", "names", "blocks"} <= found.keys():
-            return found
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass
-    if '"token"' in text:
-        raise DataFileError(
-            f"{folder / _SET}: a fit on a cluster saved these vectors: go on with client=…, or "
-            "name another folder as checkpoint"
-        )
-    raise DataFileError(
-        f"{folder / _SET}: this file of a checkpoint is damaged: remove the folder and fit from "
-        "the beginning"
-    )

@@ -6,7 +6,7 @@ are finite. What it returns is small, whatever the number of rows.
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from maxmargin._typing import Floats, Ints
 from maxmargin.rows.blocks import Tree
 from maxmargin.rows.read_ahead import read_ahead
+from maxmargin.rows.row_source import Part, RowSource
 from maxmargin.runtime.threads import share_work, usual_threads
 from maxmargin.validation.data import class_indices, classes_of
-from maxmargin.validation.parameters import LARGEST_FACTOR, SMALLEST_FACTOR
 
 _PIECE = 1 << 18  # numbers looked at in one go: they stay in a processor's cache
 _PIECE_ROWS = 4  # at least: sums over columns are kept for each piece
@@ -172,106 +172,40 @@ def survey(source: Any, *, targets: bool = False) -> Survey:
     >>> found.n, found.rows.tolist(), found.classes.tolist(), found.counts.tolist()
     (6, [2, 2, 2], ['no', 'so', 'yes'], [4, 1, 1])
     """
-
-    def loaded() -> Iterator[tuple[int, Any]]:
-        for part in range(len(source)):
-            yield part, load_part(source, part, again=True)
-
-    with read_ahead(loaded()) as parts:
-        return merge_surveys(source, (_survey_of(source, *each, targets) for each in parts))
-
-
-def survey_part(source: Any, part: int, *, targets: bool = False) -> Survey:
-    """Read one part and return its survey: those of all parts go to ``merge_surveys``."""
-    return _survey_of(source, part, load_part(source, part, again=True), targets)
+    with read_ahead(source.reload(part) for part in range(len(source))) as parts:
+        surveys = (survey_part(source, *each, targets) for each in enumerate(parts))
+        return merge_surveys(source, surveys)
 
 
 # ------------------------------------------------------------------- one part
 
 
-def load_part(source: Any, part: int, *, again: bool = False) -> Any:
-    """Load a part and raise a ValueError if it is not made as the source says.
-
-    CSR comes with sorted columns, each once. ``again``: it was surveyed before, or is being
-    surveyed, so that its numbers need not be looked at.
-    """
-    loaded = getattr(source, "reload", source.load)(part) if again else source.load(part)
+def survey_part(source: RowSource, part: int, loaded: Part, targets: bool = False) -> Survey:
+    """Return the survey of a part that was reloaded; ``merge_surveys`` takes those of all parts."""
     X, y, weight = loaded
-    wrong = _misshapen(source, X, y, weight)
-    if wrong:
-        raise ValueError(f"{source.describe(part)}: {wrong}")
-    if source.sparse and X.shape[0]:
-        if X.nnz and not 0 <= int(X.indices.min()) <= int(X.indices.max()) < X.shape[1]:
-            raise ValueError(f"{source.describe(part)}: X has indices of columns that do not exist")
-        if not X.has_canonical_format:
-            X = X.copy()  # the matrix is not ours to change
-            X.sum_duplicates()
-            return loaded._replace(X=X)
-    return loaded
-
-
-def _misshapen(source: Any, X: Any, y: Any, weight: Any) -> str:
-    if sp.issparse(X) != source.sparse or X.ndim != 2:
-        kinds = {True: "a sparse matrix", False: "an array"}
-        return f"X is {kinds[sp.issparse(X)]} of {X.ndim} dimensions, unlike the first part"
-    if X.shape[1] != source.n_columns:
-        return (
-            f"X has {X.shape[1]} columns, but {source.n_columns} are expected: all parts must "
-            "have the same columns"
-        )
-    if X.dtype != source.dtype:
-        return f"X holds {X.dtype}, but {source.dtype} is expected"
-    for name, values in (("y", y), ("weight", weight)):
-        if values is not None and np.shape(values) != (X.shape[0],):
-            return f"X has {X.shape[0]} rows, but {name} has shape {np.shape(values)}"
-    return ""
-
-
-def _survey_of(source: Any, part: int, loaded: Any, targets: bool) -> Survey:
-    X, y, weight = loaded
-    rows = int(X.shape[0])
+    columns = column_sums(X)
+    if not np.isfinite(columns.largest_square):  # or it overflows, which users of it refuse
+        source.named(part, lambda: source.refuse_not_finite(part, X))
     try:
-        columns = _column_sums(X, getattr(source, "feature_names", None))
-        weight = _checked_weight(weight)
-        labels = None if y is None or targets else _class_counts(np.asarray(y), weight)
-        scatter = None if y is None or not targets else _target_range(np.asarray(y))
+        labels = None if y is None or targets else _class_counts(y, weight)
+        scatter = None if y is None or not targets else _target_range(y)
     except ValueError as wrong:
-        if hasattr(source, "check"):  # which knows rows by their numbers in the file
-            source.named(part, lambda: source.check(part, loaded))
         raise ValueError(f"{source.describe(part)}: {wrong}") from wrong
+    rows = int(X.shape[0])
     first = (X[:1].toarray() if source.sparse else X[:1]).astype(np.float64).ravel()
     return Survey(
         rows=np.array([rows], dtype=np.int64),
         numbers=np.array([X.nnz if source.sparse else X.size], dtype=np.int64),
         d=int(X.shape[1]),
         dtype=np.dtype(source.dtype),
-        sparse=bool(source.sparse),
+        sparse=source.sparse,
         columns=columns,
         first_row=first,
-        weighted=weight is not None,
+        weighted=source.weighted,
         total_weight=float(rows if weight is None else math.fsum(weight)),
         labels=labels,
         targets=scatter,
     )
-
-
-def _checked_weight(weight: Any) -> Floats | None:
-    if weight is None:
-        return None
-    given = np.asarray(weight)
-    if given.dtype.kind not in "buif":
-        raise ValueError(f"weights must be numbers, got dtype {given.dtype}")
-    checked: Floats = given.astype(np.float64)
-    for wrong, what in (
-        (~np.isfinite(checked), "NaN or infinity"),
-        (checked < 0, "negative values: a weight is a number of repetitions"),
-        (checked > LARGEST_FACTOR, f"more than {LARGEST_FACTOR:g}"),
-        ((checked > 0) & (checked < SMALLEST_FACTOR), f"numbers below {SMALLEST_FACTOR:g}"),
-    ):
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise ValueError(f"weight (row {row}: {checked[row]:g}) contains {what}")
-    return checked
 
 
 def _class_counts(y: npt.NDArray[Any], weight: Floats | None) -> ClassCounts:
@@ -293,15 +227,9 @@ def _class_counts(y: npt.NDArray[Any], weight: Floats | None) -> ClassCounts:
 
 
 def _target_range(y: npt.NDArray[Any]) -> TargetRange:
-    if y.dtype.kind == "c":
-        raise ValueError("Complex data not supported: y must hold real numbers")
-    try:
-        target = y.astype(np.float64)
-    except (TypeError, ValueError) as wrong:
-        raise ValueError(f"y must hold numbers for regression, got dtype {y.dtype}") from wrong
-    if not np.isfinite(target).all():
-        row = int(np.argmax(~np.isfinite(target)))
-        raise ValueError(f"y contains NaN or infinity (row {row}): drop such rows")
+    if y.dtype.kind not in "biuf":
+        raise ValueError(f"y must hold numbers for regression, got dtype {y.dtype}")
+    target = y.astype(np.float64)
     if not len(target):
         return TargetRange(0, math.inf, -math.inf, 0.0, 0.0)
     mean = float(target.mean())
@@ -312,8 +240,8 @@ def _target_range(y: npt.NDArray[Any]) -> TargetRange:
 # ------------------------------------------------------------------- sums over columns
 
 
-def _column_sums(X: Any, names: Any) -> ColumnSums:
-    """Return the sums of the columns of some rows; raise if a number is not finite."""
+def column_sums(X: Any) -> ColumnSums:
+    """Return the sums of the columns of some rows; a number that is not finite shows in them."""
     n, d = X.shape
     numbers = X.nnz if sp.issparse(X) else X.size
     pieces = max(1, min(numbers // max(_PIECE, _PIECE_ROWS * d), n))
@@ -321,14 +249,14 @@ def _column_sums(X: Any, names: Any) -> ColumnSums:
     tree = Tree(merge_columns)
 
     def one(piece: int) -> None:
-        tree.put(piece, _sums_of_piece(X, edges[piece], edges[piece + 1], names))
+        tree.put(piece, _sums_of_piece(X, edges[piece], edges[piece + 1]))
 
     share_work(one, deque(range(pieces)), min(usual_threads(), pieces))
     found: ColumnSums = tree.result()
     return found
 
 
-def _sums_of_piece(X: Any, begin: int, end: int, names: Any) -> ColumnSums:
+def _sums_of_piece(X: Any, begin: int, end: int) -> ColumnSums:
     d, count = int(X.shape[1]), end - begin
     if not count or not d:
         return ColumnSums(count, np.zeros(d), np.zeros(d), 0.0, 0.0, 0)
@@ -342,8 +270,6 @@ def _sums_of_piece(X: Any, begin: int, end: int, names: Any) -> ColumnSums:
             values = values - means
             deviations = np.einsum("ij,ij->j", values, values)
     at = begin + int(np.argmax(squares))  # the first NaN, if there is one
-    if not np.isfinite(squares[at - begin]):
-        at = _refuse_infinite(X, begin + np.flatnonzero(~np.isfinite(squares)), names)
     row = np.abs(X[at : at + 1].toarray().ravel() if sp.issparse(X) else X[at])
     column = int(np.argmax(row))
     largest = float(squares[at - begin])
@@ -367,22 +293,6 @@ def _added(at: Any, values: Floats, count: int) -> Floats:
     return np.asarray(np.bincount(at, values, count), dtype=np.float64)
 
 
-def _refuse_infinite(X: Any, rows: Ints, names: Any) -> int:
-    """Raise if a number in these rows is not finite, else return the first: it overflows."""
-    for at in rows.tolist():
-        row = X[at : at + 1].toarray().ravel() if sp.issparse(X) else X[at]
-        finite = np.isfinite(row)
-        if not finite.all():
-            column = int(np.argmin(finite))
-            what = "NaN" if np.isnan(row[column]) else "infinity"
-            name = f" ({names[column]!r})" if names is not None else ""
-            raise ValueError(
-                f"Input X contains {what} (row {at} of this part, column {column}{name}): drop "
-                "such rows, or impute the number"
-            )
-    return int(rows[0])
-
-
 def merge_columns(one: ColumnSums, other: ColumnSums) -> ColumnSums:
     """Return the sums of the rows of both."""
     rows = one.rows + other.rows
@@ -393,14 +303,15 @@ def merge_columns(one: ColumnSums, other: ColumnSums) -> ColumnSums:
         means = one.means + apart * (other.rows / rows)
         between = np.square(apart) * (one.rows * (other.rows / rows))
         deviations = one.deviations + other.deviations + between
-    largest = max(one, other, key=lambda sums: sums.largest_square)
+    later = other.largest_square > one.largest_square or math.isnan(other.largest_square)
+    largest = other if later else one
     return ColumnSums(rows, means, deviations, *largest[3:])
 
 
 # ------------------------------------------------------------------- all parts
 
 
-def merge_surveys(source: Any, surveys: Iterable[Survey]) -> Survey:
+def merge_surveys(source: RowSource, surveys: Iterable[Survey]) -> Survey:
     """Return the survey of all rows from those of the parts, which come in their order."""
     parts = []
     tree = Tree(merge_columns)
@@ -413,9 +324,6 @@ def merge_surveys(source: Any, surveys: Iterable[Survey]) -> Survey:
     rows = np.array([part.n for part in parts], dtype=np.int64)
     if first_row is None:
         raise ValueError(f"The {len(parts)} parts have no rows: there is nothing to learn from.")
-    weighted = _of_all(source, parts, rows, "weights", [part.weighted for part in parts])
-    labelled = _of_all(source, parts, rows, "labels", [part.labels is not None for part in parts])
-    _of_all(source, parts, rows, "targets", [part.targets is not None for part in parts])
     return Survey(
         rows=rows,
         numbers=np.array([part.size for part in parts], dtype=np.int64),
@@ -424,9 +332,9 @@ def merge_surveys(source: Any, surveys: Iterable[Survey]) -> Survey:
         sparse=parts[0].sparse,
         columns=tree.result(),
         first_row=first_row,
-        weighted=weighted,
+        weighted=source.weighted,
         total_weight=math.fsum(part.total_weight for part in parts),
-        labels=_merge_classes(source, parts) if labelled else None,
+        labels=None if parts[0].labels is None else _merge_classes(source, parts),
         targets=_merge_targets(parts),
     )
 
@@ -438,18 +346,7 @@ def _without_columns(part: Survey) -> Survey:
     return Survey(**{**vars(part), "columns": columns, "first_row": nothing})
 
 
-def _of_all(source: Any, parts: list[Survey], rows: Ints, what: str, have: list[bool]) -> bool:
-    """Return whether parts have it; raise if some have and some have not."""
-    filled = [part for part in range(len(parts)) if rows[part]]
-    without = [part for part in filled if not have[part]]
-    if without and len(without) < len(filled):
-        raise ValueError(
-            f"{source.describe(without[0])}: it has no {what}, but other parts have them"
-        )
-    return not without
-
-
-def _merge_classes(source: Any, parts: list[Survey]) -> ClassCounts:
+def _merge_classes(source: RowSource, parts: list[Survey]) -> ClassCounts:
     found = [(i, part.labels) for i, part in enumerate(parts) if part.labels and part.n]
     first, labels = found[0]
     kind = _kind(labels.classes)

@@ -10,11 +10,9 @@ because solvers gain digits at an even pace. The time left is about (t − t₀)
 first step, or the first gap, was seen after t₀ seconds.
 
 A bar appears when a call has taken a second and disappears when it ends; of nested calls only the
-outermost has one. The call itself only notes numbers. A thread draws them, so that the bar moves
-during a long step and an interrupted call leaves no half-drawn line; one thread serves all calls,
-since many calls are shorter than the start of a thread. Bars are shown in notebooks and on
-terminals; ``MAXMARGIN_PROGRESS=0`` turns them off, and ``=1`` turns them on where standard error is
-not a terminal.
+outermost has one. The call itself only notes numbers; a thread draws them, with rich on terminals
+and as a line of text in notebooks. ``MAXMARGIN_PROGRESS=0`` turns bars off, and ``=1`` turns them
+on where standard error is not a terminal.
 """
 
 import math
@@ -23,13 +21,12 @@ import os
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 _DELAY = 1.0  # seconds before a bar appears
 _PERIOD = 0.2  # seconds between two drawings
@@ -41,8 +38,6 @@ Renderer = Callable[["Bar"], AbstractContextManager[Callable[[], None]]]
 
 _clock = time.perf_counter
 _outermost: "Bar | None" = None  # the bar of the call under way, also if it is not shown
-_watcher: threading.Thread | None = None
-_called = threading.Event()  # wakes the watcher
 
 
 @dataclass(eq=False)
@@ -50,39 +45,21 @@ class Bar:
     """What a call says about its progress."""
 
     what: str  # what the call does: "Solving"
-    renderer: Renderer | None = None  # None: the bar is not shown
     total: int | None = None  # steps, or the most there can be
     unit: str = "step"  # what a step is called
     tol: float | None = None  # the gap that has to be reached
     measure: str = "gap"  # what the gap is called
     max_time: float | None = None  # seconds that the call may take
     even: bool = True  # whether steps take about the same time, so that it can be estimated
+    watched: bool = False  # if not, updates are not needed
     done: int = 0
     first: float | None = None  # gap
     gap: float | None = None  # the smallest so far
     note: str = ""
 
     def __post_init__(self) -> None:
-        self.watched = self.renderer is not None  # if not, updates are not needed
-        self._began = _clock()
-        self._counted = 0.0  # seconds after which the steps began
-        self._over = threading.Event()
-        self._drawing, self._counting = threading.Lock(), threading.Lock()
-
-    def draw(self) -> None:
-        """Draw the bar now and then until the call is over (in the thread that draws)."""
-        with self._drawing, suppress(Exception):  # a terminal fails no fit
-            if self.renderer is not None and not self._over.is_set():
-                with self.renderer(self) as draw:
-                    while not self._over.wait(_PERIOD):
-                        draw()
-        self.watched = False
-
-    def erase(self) -> None:
-        """End the drawing, and wait until nothing is left of it."""
-        self._over.set()
-        if self._drawing.acquire(timeout=_PATIENCE):
-            self._drawing.release()
+        self._began, self._counted = _clock(), 0.0  # seconds after which the steps began
+        self._counting = threading.Lock()
 
     def update(
         self,
@@ -144,25 +121,17 @@ class Bar:
             # If the gap decides, the largest number of steps says little.
             of = f" of {self.total}" if self.total and self.tol is None else ""
             facts.append(f"{self.done}{of} {self.unit}{'' if self.done == 1 and not of else 's'}")
-        return " · ".join([*facts, *filter(None, (self.note, describe_reading()))])
+        return " · ".join([*facts, *filter(None, [self.note])])
 
 
 @contextmanager
 def progress(
-    what: str,
-    total: int | None = None,
-    *,
-    unit: str = "step",
-    tol: float | None = None,
-    measure: str = "gap",
-    max_time: float | None = None,
-    even: bool = True,
-    quiet: bool = False,
+    what: str, total: int | None = None, *, quiet: bool = False, **fields: Any
 ) -> Iterator[Bar]:
     """Give the bar of a call, shown if this is the outermost call and the output is seen.
 
-    Most arguments are fields of ``Bar``. ``quiet`` says that the call prints messages: then neither
-    it nor the calls within it have a bar.
+    Further arguments are fields of ``Bar``. ``quiet`` says that the call prints messages: then
+    neither it nor the calls within it have a bar.
 
     Examples
     --------
@@ -173,18 +142,33 @@ def progress(
     """
     global _outermost
     renderer = None if _outermost is not None else find_renderer()
-    bar = Bar(what, None if quiet else renderer, total, unit, tol, measure, max_time, even)
+    bar = Bar(what, total, watched=renderer is not None and not quiet, **fields)
     if renderer is None:
         yield bar
         return
+    over = threading.Event()
+    drawing = threading.Thread(target=_draw, args=(bar, renderer, over), daemon=True)
     try:
         _outermost = bar
         if bar.watched:
-            _wake_watcher()
+            with suppress(RuntimeError):  # the system allows no more threads: no bar
+                drawing.start()
         yield bar
     finally:
-        bar.erase()
+        over.set()
+        if drawing.ident is not None:
+            drawing.join(_PATIENCE)
         _outermost = None
+
+
+def _draw(bar: Bar, renderer: Renderer, over: threading.Event) -> None:
+    """Draw the bar of a call that takes longer than a second, until it is over."""
+    if over.wait(_DELAY):
+        return
+    with suppress(Exception), renderer(bar) as draw:  # a terminal fails no fit
+        while not over.wait(_PERIOD):
+            draw()
+    bar.watched = False
 
 
 def _duration(seconds: float) -> str:
@@ -192,89 +176,6 @@ def _duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
-
-
-def _wake_watcher() -> None:
-    """Have the thread that draws look at the call under way; start it if there is none."""
-    global _watcher
-    if _watcher is None:
-        watcher = threading.Thread(target=_watch, name="maxmargin-progress", daemon=True)
-        with suppress(RuntimeError):  # the system allows no more threads: no bar
-            watcher.start()
-            _watcher = watcher
-    _called.set()
-
-
-def _watch() -> None:
-    """Draw the bar of each call that takes longer than a second."""
-    while _called.wait():
-        _called.clear()
-        while (bar := _outermost) is not None and bar.watched:
-            if bar.seconds < _DELAY:
-                time.sleep(_PERIOD)
-            else:
-                bar.draw()
-
-
-# ------------------------------------------------------------------- rows that are read in blocks
-
-
-class Reader(Protocol):
-    """Rows in blocks, which count what is read of them."""
-
-    @property
-    def passes(self) -> int:
-        """How often the rows were gone through."""
-        ...
-
-    @property
-    def bytes_read(self) -> int:
-        """How many bytes of them were read."""
-        ...
-
-
-_reader: "weakref.ref[Reader] | None" = None  # what was read last
-_counted: "list[Reader] | None" = None
-
-
-def note_reader(reader: Reader) -> None:
-    """Let bars say how much is read of these rows, as long as they are there."""
-    global _reader
-    _reader = weakref.ref(reader)
-    if _counted is not None:
-        _counted.append(reader)
-
-
-@contextmanager
-def counted_reading() -> Iterator[list[Reader]]:
-    """Give a list of the rows in blocks that calls within it read."""
-    global _counted
-    before, _counted = _counted, []
-    try:
-        yield _counted
-    finally:
-        _counted = before
-
-
-def describe_reading() -> str:
-    """Return how much was read of the rows in blocks that a call works on; nothing without such."""
-    reader = None if _reader is None else _reader()
-    if reader is None or not reader.passes:
-        return ""
-    passes = f"{reader.passes} pass{'es' * (reader.passes != 1)}"
-    return f"{passes}, {describe_bytes(reader.bytes_read)} read"
-
-
-def describe_bytes(count: float) -> str:
-    """Return a number of bytes in words.
-
-    >>> describe_bytes(999), describe_bytes(1_500_000), describe_bytes(2.5e13)
-    ('999 bytes', '1.5 MB', '25 TB')
-    """
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count:.0f} bytes"
 
 
 # ------------------------------------------------------------------- where bars are shown
@@ -322,7 +223,7 @@ def _draw_on_terminal(stream: Any, bar: Bar) -> Iterator[Callable[[], None]]:
     display = Progress(
         TextColumn(bar.what, table_column=Column(no_wrap=True, min_width=len(bar.what))),
         BarColumn(),
-        TextColumn("{task.fields[facts]}", markup=False),
+        TextColumn("{task.description}", markup=False),
         console=Console(file=stream, force_terminal=True, _environ=environ),
         auto_refresh=False,
         transient=True,
@@ -335,7 +236,7 @@ def _draw_on_terminal(stream: Any, bar: Bar) -> Iterator[Callable[[], None]]:
     def draw() -> None:
         part = bar.part
         display.tasks[0].total = None if part is None else 1.0
-        display.update(task, completed=part or 0.0, facts=bar.describe(), refresh=True)
+        display.update(task, completed=part or 0.0, description=bar.describe(), refresh=True)
 
     draw()  # so that the bar is complete when it appears
     try:
@@ -344,9 +245,9 @@ def _draw_on_terminal(stream: Any, bar: Bar) -> Iterator[Callable[[], None]]:
     finally:
         before = {name: getattr(sys, name) for name in ("stdout", "stderr")}
         display.stop()
-        for name, stream in before.items():
-            if not _is_proxy(stream):  # it was replaced meanwhile, not by this bar
-                setattr(sys, name, stream)
+        for name, given in before.items():
+            if not _is_proxy(given):  # it was replaced meanwhile, not by this bar
+                setattr(sys, name, given)
 
 
 @contextmanager
@@ -367,15 +268,13 @@ def _draw_in_notebook(bar: Bar) -> Iterator[Callable[[], None]]:
 
 def _leave_to_parent() -> None:
     """Write past the parent's bar in a forked child, which has no thread that draws it."""
-    global _outermost, _watcher, _called
-    _watcher, _called = None, threading.Event()
-    if _outermost is None:
-        return
-    _outermost = None
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if _is_proxy(stream):
-            setattr(sys, name, stream.rich_proxied_file)
+    global _outermost
+    if _outermost is not None:
+        _outermost = None
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if _is_proxy(stream):
+                setattr(sys, name, stream.rich_proxied_file)
 
 
 if hasattr(os, "register_at_fork"):

@@ -8,8 +8,6 @@ multiplier of Σβ = 0: it moves after each round of sweeps (proximal steps on b
 bound is taken at duals repaired to meet that equation exactly. Sweeps are cheap and soon near;
 where the weights, or the duals still free, are few enough for a factorization, semismooth Newton
 steps take over and close the gap to rounding, whatever the units of the columns.
-With a kernel, weights are coefficients of rows, kept with the scores that they give: sweeps then go
-over blocks of the rows that violate the optimality conditions most, and scores of all rows follow.
 Keerthi et al. (KDD 2008) for the sweeps; the Newton steps are described below.
 """
 
@@ -24,9 +22,8 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.multiclass import best_intercept_step, duals_of, feasible_masses
-from maxmargin.problems.features import KernelFeatures, LinearFeatures
+from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.problem import Intercept, Iterate, MulticlassProblem, Point, relative_gap
-from maxmargin.problems.row_cache import RowCache
 from maxmargin.runtime import clock
 from maxmargin.solvers.linear_systems import solve_positive
 from maxmargin.solvers.row_sums import sum_squares
@@ -37,7 +34,6 @@ class SequentialDual:
     """Settings of the method: dual blocks of one row each, and Newton steps at the end."""
 
     seed: int = 0  # of the order of visits: it changes only the last digits of the answer
-    precise: bool = False  # whether kernel values are in float64 where float32 would be faster
     # sweeps
     sweeps: int = 4  # visits of each row in a round, before the optimality check of all rows
     soft: float = 0.03  # how far sweeps let an intercept move at once: τ over the mean ‖x‖²
@@ -45,16 +41,7 @@ class SequentialDual:
     rounds: int = 3  # in which the gap must fall
     slow: float = 0.3  # to this part: otherwise Newton takes over, where the weights are few
     chunk: float = 2e7  # products between two yields
-    # sweeps with a kernel
-    block: int = 2048  # rows, at most: with 512 it took twice as long, and many times on 7,000 rows
-    blocks: int = 4  # in a round
-    ignored: float = 0.01  # of the largest violation: rows with less may wait
-    inner: int = 60  # sweeps of a block, at most
-    enough: float = 0.1  # of a block's violation: sweeps end when no more is left
-    whole: int = 5000  # rows up to which all kernel values are kept, if memory allows
-    refresh: int = 8  # optimality checks after which scores are computed anew
-    held: float = 0.3  # what ``soft`` is with a kernel: blocks are solved nearly exactly
-    centring: int = 256  # rows whose mean is taken for the centre of all
+    refresh: int = 8  # optimality checks after which weights are computed anew
     # Newton steps
     largest: int = 1600  # unknowns of a system: beyond, a factorization is no short step
     small: int = 600  # unknowns up to which weights are solved for: their units do not matter
@@ -84,21 +71,15 @@ class SequentialDual:
             yield from _newton_steps(machine, newton)
             if newton.size <= self.largest:
                 newton.finish()
-                if not machine.space.convex and machine.gap > _RESOLVED_BY_NEWTON:
-                    break
                 yield _iterate(machine, converged=True)
                 return
             # Too many duals became free: sweep on, and longer than before.
             machine.restart(newton.mass, newton.b)
             rounds *= 2
-        # Where the kernel may be indefinite, Newton's steps may lead nowhere; sweeps never do.
-        machine.restart(machine.best_mass, machine.best_b)
-        yield from _sweeps(machine, rng, None)
 
 
 _ROUNDING = 1e-15  # no inner error below this part of the objective can be told from rounding
 _RESOLVED = 1e-14  # no relative gap below this means anything
-_RESOLVED_BY_NEWTON = 1e-9  # a larger one is left only where the problem is not convex
 
 
 def middle_step(claims: Floats, mass: Floats) -> Floats:
@@ -127,14 +108,11 @@ def middle_step(claims: Floats, mass: Floats) -> Floats:
 
 # ------------------------------------------------------------------- weights
 #
-# Weights are arrays with a column for each class, which a space knows how to read.
+# Weights are arrays of shape (d, K), with a column for each class.
 
 
 class ColumnWeights:
     """Weights of the columns of rows of numbers, measured from their mean if b is free."""
-
-    tied = False  # whether the answer is weights that duals imply, so that neither goes alone
-    convex = True
 
     def __init__(self, features: LinearFeatures, cost: Floats, free: bool) -> None:
         self.matrix, self.centre = features.X, np.zeros(features.X.shape[1])
@@ -224,163 +202,6 @@ class ColumnWeights:
         ))  # fmt: skip
 
 
-class Coefficients:
-    """Weights in the feature space of a kernel: n coefficients of rows, then the n scores of rows.
-
-    Both change alike, so that sums of weights are sums of such arrays. If b is free, rows are
-    measured from the mean of some: K(x, z) − u(x) − u(z) + c, with u the products with the mean.
-    """
-
-    tied = True
-
-    def __init__(self, features: KernelFeatures, settings: SequentialDual, free: bool) -> None:
-        gram, n = features.gram, len(features)
-        self.features, self.settings = features, settings
-        self.convex = gram.kernel.psd is True
-        self._u, self._c = np.zeros(n), 0.0
-        if free and n:
-            some = np.unique(np.linspace(0, n - 1, settings.centring).astype(np.int64))
-            self._u = features.block(np.arange(n), some).mean(axis=1)
-            self._c = float(self._u[some].mean())
-        self.norms = np.maximum(features.squared_norms() - 2 * self._u + self._c, 0.0)
-        self._whole: Floats | None = None
-        fitting = gram.memory // (8 * max(n, 1))  # rows, in float64
-        self._most = int(np.clip(fitting - fitting % 4, 64, settings.block))
-        if n <= settings.whole and 8 * n * n <= gram.memory:
-            self._whole = gram.block(features.rows, features.rows)
-            self._centre(self._whole, np.arange(n))
-        else:
-            everything = n == len(gram)
-            tiles = gram.exact if settings.precise else gram.tiles
-            prepared = tiles if everything else tiles[features.rows]
-            self._cache = RowCache(gram, prepared, least=self._most)
-
-    def unknowns(self, n_classes: int) -> float:
-        """Return how many numbers weights are: too many to solve for."""
-        return np.inf
-
-    def shift(self, W: Floats) -> Floats:
-        """Return what intercepts are more where rows are measured from the centre."""
-        return np.asarray(self._u @ W[: len(self._u)])
-
-    def _centre(self, products: Floats, rows: Ints) -> Floats:
-        """Measure rows from the centre, in their products with each other."""
-        products -= self._u[rows]
-        products -= (self._u[rows] - self._c)[:, np.newaxis]
-        return products
-
-    def _centred(self, scores: Floats, rows: Ints, beta: Floats) -> Floats:
-        """Return Σβφ(x)·φ(z) of all z, with all rows measured from the centre."""
-        total = beta.sum(axis=0)
-        return np.asarray(scores - np.outer(self._u - self._c, total) - self._u[rows] @ beta)
-
-    def combine(self, beta: Floats) -> Floats:
-        """Return Σ φ(x)βᵀ, with scores in float64."""
-        rows = np.arange(len(beta))
-        if self._whole is None:
-            return np.vstack([beta, self._centred(self.features.columns(beta), rows, beta)])
-        return self.spread(rows, beta)
-
-    def spread(self, rows: Ints, beta: Floats) -> Floats:
-        """Return Σ φ(x)βᵀ over some rows."""
-        n = len(self.norms)
-        out = np.zeros((2 * n, beta.shape[1]))
-        out[rows] = beta
-        moved = np.flatnonzero(beta.any(axis=1))
-        if self._whole is not None and 2 * len(moved) > n == len(rows):
-            out[n:] = self._whole @ beta
-        elif self._whole is not None:
-            out[n:] = self._whole[rows[moved]].T @ beta[moved]
-        else:
-            for first in range(0, len(moved), self._most):
-                part = moved[first : first + self._most]
-                values = self._cache.values[self._cache.fetch(rows[part])]
-                out[n:] += values.T.astype(np.float64, copy=False) @ beta[part]
-            out[n:] = self._centred(out[n:], rows, beta)
-        return out
-
-    def inner(self, V: Floats, W: Floats) -> float:
-        """Return the sum of the products of two weights of each class."""
-        n = len(self.norms)
-        return float(np.vdot(V[:n], W[n:]))
-
-    def claims(self, labels: Ints, W: Floats, b: Floats, out: Floats) -> None:
-        """Do out = w·φ(x) + b + (1 − δ) for each row and class."""
-        np.add(W[len(labels) :], b + 1.0, out=out)
-        out[np.arange(len(labels)), labels] -= 1.0
-
-    def sizes(self, cost: Floats) -> Floats:
-        """Return the unit of weights, which is the same for all."""
-        return np.full(2 * len(cost), float(cost @ self.norms) / max(len(cost), 1))
-
-    def lifted(self, rows: Ints, root: float) -> Floats:
-        """Not there: the feature space has no columns."""
-        raise NotImplementedError
-
-    def gram(self, rows: Ints) -> Floats:
-        """Return the products of rows with each other, in float64."""
-        if self._whole is not None:
-            return self._whole[np.ix_(rows, rows)]
-        return self._centre(self.features.block(rows, rows), rows)
-
-    def scores(self, rows: Ints, W: Floats) -> Floats:
-        """Return w·φ(x) of some rows."""
-        return W[len(self.norms) + rows]
-
-    def round(self, machine: "JointMachine", rng: np.random.Generator) -> Iterator[None]:
-        """Solve for the masses of the rows with the largest violations, block after block."""
-        settings, violations = self.settings, np.empty(len(self.norms))
-        for _ in range(settings.blocks):
-            self.claims(machine.labels, machine.W, machine.b(), machine.claims)
-            loops.crammer_singer.violations(machine.claims, machine.mass, violations)
-            worst = float(violations.max(initial=0.0))
-            if worst <= 0.0:
-                break
-            rows = self._choose(machine, violations, worst)
-            machine.W += self._solve_block(machine, rows, settings.enough * worst, rng)
-            yield
-
-    def _choose(self, machine: "JointMachine", violations: Floats, worst: float) -> Ints:
-        """Return the rows of a block: those that violate most, then those that share their mass.
-
-        The latter are what the former push about: outside, they would be next, again and again.
-        """
-        most = self._most
-        wrong = np.flatnonzero(violations > self.settings.ignored * worst)
-        if len(wrong) > most:
-            return np.sort(wrong[np.argpartition(-violations[wrong], most - 1)[:most]])
-        shared = np.flatnonzero((machine.mass > 0).sum(axis=1) > 1)
-        rest = np.setdiff1d(shared, wrong, assume_unique=True)
-        if len(rest) > most - len(wrong):
-            rest = rest[np.argsort(-violations[rest], kind="stable")[: most - len(wrong)]]
-        return np.sort(np.concatenate([wrong, rest]))
-
-    def _solve_block(
-        self, machine: "JointMachine", rows: Ints, enough: float, rng: np.random.Generator
-    ) -> Floats:
-        """Solve for the masses of some rows by sweeps, and return the change of the weights."""
-        products = self._block(rows)
-        scores = np.ascontiguousarray(machine.W[len(self.norms) + rows].T)
-        mass, labels, cost = machine.mass[rows], machine.labels[rows], machine.cost[rows]
-        before = mass.copy()
-        for _ in range(self.settings.inner):
-            clock.check()
-            worst = loops.crammer_singer.sweep_block(
-                products, labels, cost, rng.permutation(len(rows)), machine.scale, machine.offset,
-                scores, machine.total, mass,
-            )  # fmt: skip
-            if worst <= enough:
-                break
-        machine.mass[rows] = mass
-        change = duals_of(labels, mass) - duals_of(labels, before)
-        return self.spread(rows, change)
-
-    def _block(self, rows: Ints) -> Floats:
-        if self._whole is not None:
-            return np.ascontiguousarray(self._whole[np.ix_(rows, rows)])
-        return self._centre(self._cache.block(rows).astype(np.float64), rows)
-
-
 # ------------------------------------------------------------------- masses, weights and bounds
 #
 # Masses m = Cδ − β are kept rather than β: row i spreads its cost Cᵢ over the classes. A free
@@ -400,11 +221,7 @@ class JointMachine:
         features = problem.features
         if len(self.kept) < len(problem):
             features = features.take(self.kept)
-        self.space: ColumnWeights | Coefficients
-        if isinstance(features, LinearFeatures):
-            self.space = ColumnWeights(features, self.cost, self.free)
-        else:
-            self.space = Coefficients(features, settings, self.free)
+        self.space = ColumnWeights(features, self.cost, self.free)
         shape = len(self.kept), problem.n_classes
         self.claims = np.empty(shape)
         self.shrunk = np.zeros(shape[0], dtype=np.bool_)
@@ -412,7 +229,7 @@ class JointMachine:
         self.mass = feasible_masses(problem, beta)[0][self.kept]
         self.scale = problem.features.constant**2
         if self.free:
-            self.scale = (settings.held if self.space.tied else settings.soft) * self.typical_norm()
+            self.scale = settings.soft * self.typical_norm()
         self.W, self.total = self.implied(self.mass)
         self.offset = np.zeros(shape[1])
         if self.free:
@@ -421,11 +238,6 @@ class JointMachine:
         self.best_W, self.best_b, self.best_mass = self.W, self.offset, self.mass
         self.violation = np.inf
         self._checks = 0
-
-    @property
-    def gap(self) -> float:
-        """The best relative gap so far."""
-        return relative_gap(self.primal, self.dual)
 
     def typical_norm(self) -> float:
         """Return the mean ‖x‖², or 1 where all rows are 0."""
@@ -473,27 +285,12 @@ class JointMachine:
         mass: Floats, implied: Floats, total: Floats, gain: float,
     ) -> None:  # fmt: skip
         """Take note of weights, ``claims`` being theirs, and of masses, if none were better."""
-        mass, implied, value = self._dual(mass, implied, total, gain)
-        if self.space.tied:
-            claims = self.claims.copy()
-            self.space.claims(self.labels, implied, b, self.claims)
-            loss = float(self.cost @ self._leads())
-            b, primal = self._primal(implied, b, loss)
-            self.claims[:] = claims
-            if primal - value < self.primal - self.dual or self.dual == -np.inf:
-                self.primal, self.best_W, self.best_b = primal, implied.copy(), b
-                self.dual, self.best_mass = value, mass.copy()
-            return
+        mass, value = self._dual(mass, implied, total, gain)
         b, primal = self._primal(W, b, loss)
         if primal < self.primal:
             self.primal, self.best_W, self.best_b = primal, W.copy(), b
         if value > self.dual:
             self.dual, self.best_mass = value, mass.copy()
-
-    def _leads(self) -> Floats:
-        """Return by how much the highest claim on each row is above that of its own class."""
-        own = self.claims[np.arange(len(self.labels)), self.labels]
-        return np.asarray(self.claims.max(axis=1) - own)
 
     def _primal(self, W: Floats, b: Floats, loss: float) -> tuple[Floats, float]:
         """Return the intercepts, better ones if they are free, and the objective there."""
@@ -507,10 +304,6 @@ class JointMachine:
 
         A free intercept goes to the middle of those that are as good.
         """
-        if self.space.tied and self.free:
-            total = duals_of(self.labels, mass).sum(axis=0)
-            mass, W, _ = self._dual(mass, W, total, 0.0)
-            self.space.claims(self.labels, W, b, self.claims)
         if self.free:
             step = middle_step(self.claims, np.where(mass > 1e-9 * self.cost[:, None], mass, 0.0))
             b = b + step
@@ -519,13 +312,10 @@ class JointMachine:
             self.labels, self.cost, self.claims, mass, 0.0, self.shrunk
         )
         primal, rounding = self._penalty(W, b) + loss, 1e-12 * abs(self.primal)
-        mass, _, dual = self._dual(mass, W, duals_of(self.labels, mass).sum(axis=0), gain)
-        lower, higher = primal <= self.primal + rounding, dual >= self.dual - rounding
-        if self.space.tied:
-            lower = higher = lower and higher
-        if lower:
+        mass, dual = self._dual(mass, W, duals_of(self.labels, mass).sum(axis=0), gain)
+        if primal <= self.primal + rounding:
             self.primal, self.best_W, self.best_b = primal, W.copy(), b
-        if higher:
+        if dual >= self.dual - rounding:
             self.dual, self.best_mass = dual, mass.copy()
 
     def _penalty(self, W: Floats, b: Floats) -> float:
@@ -534,19 +324,17 @@ class JointMachine:
             half += 0.5 * float(b @ b) / self.scale
         return half
 
-    def _dual(
-        self, mass: Floats, W: Floats, total: Floats, gain: float
-    ) -> tuple[Floats, Floats, float]:
-        """Return masses that are feasible, the weights they imply, and the dual objective there."""
+    def _dual(self, mass: Floats, W: Floats, total: Floats, gain: float) -> tuple[Floats, float]:
+        """Return masses that are feasible, and the dual objective there."""
         if not self.free:
             quadratic = self.space.inner(W, W) + self.scale * float(total @ total)
-            return mass, W, gain - 0.5 * quadratic
+            return mass, gain - 0.5 * quadratic
         if total.any():
             mass, change = self._balanced(mass, total)
             moved = np.flatnonzero(change.any(axis=1))
             W = W + self.space.spread(moved, change[moved])
             gain = float(duals_of(self.labels, mass)[np.arange(len(mass)), self.labels].sum())
-        return mass, W, gain - 0.5 * self.space.inner(W, W)
+        return mass, gain - 0.5 * self.space.inner(W, W)
 
     def _balanced(self, mass: Floats, total: Floats) -> tuple[Floats, Floats]:
         """Return masses of the right sums for each class, and by how much their duals changed.
@@ -586,7 +374,7 @@ class JointMachine:
         b = self.best_b - self.space.shift(self.best_W)
         if self.free:
             b = b - b.mean()  # the same for all classes, it changes nothing
-        return beta if self.space.tied else self.best_W.copy(), b, beta
+        return self.best_W.copy(), b, beta
 
 
 # ------------------------------------------------------------------- the last digits
@@ -828,10 +616,8 @@ def _iterate(machine: JointMachine, finished: bool = True, converged: bool = Fal
     return Iterate(machine.primal, machine.dual, *machine.point(), finished, converged)
 
 
-def _sweeps(
-    machine: JointMachine, rng: np.random.Generator, at_least: int | None
-) -> Iterator[Iterate]:
-    """Make rounds of sweeps until Newton steps are possible and worth it; None: they never are."""
+def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> Iterator[Iterate]:
+    """Make rounds of sweeps until Newton steps are possible and worth it."""
     settings = machine.settings
     few_weights = machine.space.unknowns(machine.W.shape[1]) <= settings.largest
     machine.check_optimality()
@@ -844,8 +630,8 @@ def _sweeps(
         slow = rounds >= settings.rounds and gap > settings.slow * gaps[-1 - settings.rounds]
         if few_weights and (gap <= settings.near or slow):
             return
-        few_free = at_least is not None and machine.free_count(machine.mass) <= settings.largest
-        if few_free and gap <= settings.near and rounds >= (at_least or 0) - settings.rounds:
+        few_free = machine.free_count(machine.mass) <= settings.largest
+        if few_free and gap <= settings.near and rounds >= at_least - settings.rounds:
             return
         for _ in machine.space.round(machine, rng):
             yield _iterate(machine, finished=False)

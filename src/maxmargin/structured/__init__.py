@@ -1,9 +1,9 @@
 """Models of structured outputs: how inputs and outputs are scored, searched and compared.
 
 ``mm.StructuredSVC`` and ``mm.StructuredPerceptron`` learn the weights w of a score ⟨w, ψ(x, y)⟩,
-whose highest y is the prediction. What x and y are is up to a model: ``Multiclass``,
-``Multilabel``, ``Chain`` and ``Ranking`` are ready, with compiled decoders. A model of your own is
-a class with three methods; this one marks where in a row of numbers an interval begins and ends:
+whose highest y is the prediction. What x and y are is up to a model: ``Multiclass`` and ``Chain``
+are ready, with compiled decoders. A model of your own is a class with three methods; this one marks
+where in a row of numbers an interval begins and ends:
 
 >>> import numpy as np
 >>> import maxmargin as mm
@@ -36,7 +36,15 @@ True
 from maxmargin.structured.chain import Chain
 from maxmargin.structured.model import Cuts, Examples, Model
 from maxmargin.structured.multiclass import Multiclass
-from maxmargin.structured.multilabel import Multilabel
-from maxmargin.structured.ranking import Ranking
+from maxmargin.structured.perceptron import StructuredPerceptron
+from maxmargin.structured.svc import StructuredSVC
 
-__all__ = ["Chain", "Cuts", "Examples", "Model", "Multiclass", "Multilabel", "Ranking"]
+__all__ = [
+    "Chain",
+    "Cuts",
+    "Examples",
+    "Model",
+    "Multiclass",
+    "StructuredPerceptron",
+    "StructuredSVC",
+]

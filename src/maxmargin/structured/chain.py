@@ -1,37 +1,58 @@
 """Sequences: every position has a state, and states that follow each other have a score."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils.validation import validate_data
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.structured.model import (
-    EPS,
-    Cuts,
-    EmptyRows,
-    Model,
-    PackedExamples,
-    as_numbers,
-    as_weights,
-    check_block,
-    check_columns,
-    check_examples,
-    label_codes,
-    largest_products,
-    learn_columns,
-    row_entries,
-    row_lengths,
-    stacked,
-)
-from maxmargin.validation.data import classes_of
+from maxmargin.runtime import clock
+from maxmargin.structured.model import Cuts, Examples, Model, as_list, check_examples, joined_cuts
+from maxmargin.validation.data import LARGEST_PRODUCT, classes_of, refuse_overflow
 from maxmargin.validation.parameters import check_number
 
+EPS = float(np.finfo(np.float64).eps)
+_WORK_A_CALL = 2.0**25  # operations of one compiled call: some hundredths of a second
+_ROWS_AT_ONCE = 1 << 14  # of which absolute values are copied
+_FIRST = np.zeros(1, np.int64)
 
-class Chain(Model):
+
+class Parts(NamedTuple):
+    """The weights of a chain: one for each column and state, then those of the order of states."""
+
+    emissions: Floats  # of shape (n_features, n_states)
+    transitions: Floats  # [from, to]
+    start: Floats
+    stop: Floats
+
+
+class ReadyModel(Model):
+    """Base of the models whose examples are decoded by compiled loops, one like many."""
+
+    exact = True
+    classes_: Any
+    n_features_in_: int
+    size_: int
+
+    def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
+        """Return the output with the highest score, plus its loss if a truth is given."""
+        one = self._one(x, truth)
+        return one.joined([one.best(_FIRST, w, truth is not None)])[0]
+
+    def difference(self, x: Any, y: Any, other: Any) -> Any:
+        """Return ψ(x, y) − ψ(x, other) as a sparse row."""
+        return self._one(x, y).cuts(_FIRST, [other]).matrix(self.size_)
+
+    def _one(self, x: Any, y: Any) -> "ChainExamples":
+        raise NotImplementedError
+
+
+class Chain(ReadyModel):
     """Sequences of any length with a state at each position.
 
     The score of states y₁ … y_L of a sequence with rows x₁ … x_L is
@@ -69,11 +90,6 @@ class Chain(Model):
     ['a', 'b', 'a']
     """
 
-    exact = True
-    classes_: Any
-    n_features_in_: int
-    size_: int
-
     def __init__(self, n_states: int | None = None, weight: Any = None) -> None:
         self.n_states = n_states
         self.weight = weight
@@ -82,7 +98,7 @@ class Chain(Model):
         """Return the model with the states and the number of columns of training data."""
         check_number(self, "n_states", at_least=1, integer=True, optional=True)
         ready: Self = clone(self)
-        X, Y = learn_columns(ready, X, Y)
+        Y = _learn_columns(ready, X, Y)
         if self.n_states is None:
             ready.classes_ = classes_of(np.concatenate([np.asarray(y) for y in Y]))
         else:
@@ -107,12 +123,14 @@ class Chain(Model):
 
     def check(self, x: Any, y: Any = None) -> None:
         """Raise an error unless x has shape (length, n_features) and y a known state per row."""
-        x = check_columns(self, x)
+        rows = _check_block(x, getattr(self, "n_features_in_", None))
+        if _has_names(x) or hasattr(self, "feature_names_in_"):
+            validate_data(self, x, reset=False, skip_check_array=True)
         if y is not None:
             y = np.asarray(y)
-            if y.shape != (x.shape[0],):
+            if y.shape != (rows.shape[0],):
                 raise ValueError(
-                    f"y must hold one state for each of the {x.shape[0]} rows of x, got shape "
+                    f"y must hold one state for each of the {rows.shape[0]} rows of x, got shape "
                     f"{y.shape}."
                 )
             if hasattr(self, "classes_"):
@@ -131,30 +149,36 @@ class Chain(Model):
 
     def examples(self, X: Any, Y: Any = None) -> "ChainExamples":
         """Check sequences and return them ready for compiled passes."""
-        return ChainExamples(self, *check_examples(self, X, Y))
-
-    def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
-        """Return the states with the highest score, plus the loss if a truth is given."""
-        path = self._one(x, truth).best(np.zeros(1, np.int64), w, truth is not None)
-        return self.classes_[path]
+        X, Y = check_examples(self, X, Y)
+        return self._packed([_check_block(x, None) for x in X], Y)
 
     def _one(self, x: Any, y: Any) -> "ChainExamples":
         self.check(x, y)
-        return ChainExamples(self, [x], None if y is None else [y])
+        return self._packed([_check_block(x, None)], None if y is None else [y])
+
+    def _packed(self, blocks: list[Any], Y: Sequence[Any] | None) -> "ChainExamples":
+        """Return checked sequences below each other; float32 stays float32."""
+        offsets = np.concatenate([[0], np.cumsum([x.shape[0] for x in blocks])]).astype(np.int64)
+        dtype = np.float32 if all(x.dtype == np.float32 for x in blocks) else np.float64
+        rows: Any
+        if any(sp.issparse(x) for x in blocks):
+            rows = sp.vstack([sp.csr_matrix(x, dtype=dtype) for x in blocks], format="csr")
+            rows.sum_duplicates()
+        else:
+            rows = np.ascontiguousarray(np.concatenate(blocks), dtype=dtype)
+        truth = None if Y is None else self.coded(np.concatenate([np.asarray(y) for y in Y]))
+        cost = self.weights()[:, np.newaxis] * (1.0 - np.eye(len(self.classes_)))
+        return ChainExamples(self, rows, offsets, truth, cost)
 
     def features(self, x: Any, y: Any) -> Floats:
         """Return ψ(x, y): sums of rows by state, then counts of transitions, starts and ends."""
         self.check(x, y)
-        states, x, y = len(self.classes_), check_block(x, None, "x"), self.coded(y)
+        states, x, y = len(self.classes_), _check_block(x, None), self.coded(y)
         held = np.zeros((len(y), states))
         held[np.arange(len(y)), y] = 1.0
         table = np.zeros((states, states))
         np.add.at(table, (y[:-1], y[1:]), 1.0)
         return np.concatenate([np.asarray(x.T @ held).ravel(), table.ravel(), held[0], held[-1]])
-
-    def difference(self, x: Any, y: Any, other: Any) -> Any:
-        """Return ψ(x, y) − ψ(x, other) as a sparse row."""
-        return self._one(x, y).cuts(np.zeros(1, np.int64), [other]).matrix(self.size_)
 
     def loss(self, y: Any, other: Any) -> float:
         """Return the weighted number of wrong positions."""
@@ -172,13 +196,184 @@ class Chain(Model):
         emissions, transitions, start, stop = self.parts(w)
         return {"emissions": emissions.T, "transitions": transitions, "start": start, "end": stop}
 
-    def parts(self, w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    def parts(self, w: Floats) -> Parts:
         """Return emissions of shape (n_features, n_states), transitions, start and end."""
         states, d = len(self.classes_), self.n_features_in_
-        w = as_weights(w, self.size_)
         at = np.cumsum([d * states, states * states, states])
-        emissions, transitions, start, stop = np.split(w, at)
-        return emissions.reshape(d, states), transitions.reshape(states, states), start, stop
+        emissions, transitions, start, stop = np.split(as_weights(w, self.size_), at)
+        return Parts(emissions.reshape(d, states), transitions.reshape(states, states), start, stop)
+
+
+class ChainExamples(Examples):
+    """Sequences below each other in arrays, so that one compiled call decodes many of them.
+
+    Sequence i has the rows of X from offsets[i] to offsets[i + 1]; ``truth`` has the number of the
+    true state of each row, and cost[k, l] is the loss of state l where k is true.
+    """
+
+    def __init__(self, model: Any, X: Any, offsets: Ints, truth: Any, cost: Floats) -> None:
+        self.model, self.X, self.offsets = model, X, offsets
+        self.rows = loops.rows.rows(X)
+        self.truth = np.zeros(X.shape[0], np.int64) if truth is None else truth
+        self.cost = cost
+        self.lengths = np.diff(offsets)
+        numbers = (X.nnz if sp.issparse(X) else X.size) + len(cost) * X.shape[0]
+        self._work = len(cost) * numbers / len(self.lengths) + 1  # to decode an example, about
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @cached_property
+    def size(self) -> int:
+        """How many weights there are."""
+        return int(self.model.size_)
+
+    @cached_property
+    def _zeros(self) -> tuple[Floats, Floats]:
+        """Zeros that loops sum differences in, of columns and of the order, and leave as zeros."""
+        shape = self.X.shape[1], len(self.cost)
+        return np.zeros(shape), np.zeros(self.size - shape[0] * shape[1])
+
+    def take(self, rows: Ints) -> "ChainExamples":
+        """Return some of the sequences."""
+        kept = np.concatenate([np.arange(*self.offsets[i : i + 2]) for i in rows])
+        offsets = np.concatenate([[0], np.cumsum(self.lengths[rows])]).astype(np.int64)
+        return type(self)(self.model, self.X[kept], offsets, self.truth[kept], self.cost)
+
+    def predict(self, w: Floats) -> Any:
+        """Return the output with the highest score of each example."""
+        everything = np.arange(len(self))
+        return self.joined([self.best(rows, w, False) for rows in self._chunks(everything)])
+
+    def decode(self, rows: Ints, w: Floats, augmented: bool = True) -> Cuts:
+        """Return the best output of some examples, by score plus loss or by score alone."""
+        chunks = self._chunks(np.asarray(rows))
+        return joined_cuts([self._cut(few, self.best(few, w, augmented)) for few in chunks])
+
+    def cuts(self, rows: Ints, outputs: Sequence[Any]) -> Cuts:
+        """Return given outputs of some examples with their losses and ψ-differences."""
+        parts, begin = [], 0
+        for few in self._chunks(np.asarray(rows)):
+            parts.append(self._cut(few, self._coded(few, outputs[begin : begin + len(few)])))
+            begin += len(few)
+        return joined_cuts(parts)
+
+    def _chunks(self, rows: Ints) -> Iterator[Ints]:
+        """Yield rows in groups that take a moment each, reading the clock in between."""
+        step = max(1, int(_WORK_A_CALL / self._work))
+        for begin in range(0, len(rows), step):
+            clock.check()
+            yield rows[begin : begin + step]
+
+    def best(self, rows: Ints, w: Floats, augmented: bool) -> Ints:
+        """Return the numbers of the best states of some sequences, one after the other."""
+        paths = np.empty(int(self.lengths[rows].sum()), np.int64)
+        loops.structured.decode_chains(
+            self.rows, self.offsets, rows, *self.model.parts(w), self.truth, self.cost, augmented,
+            int(self.lengths[rows].max()), paths,
+        )  # fmt: skip
+        return paths
+
+    def joined(self, found: list[Ints]) -> Any:
+        """Return the best outputs of all examples as users have them."""
+        return self.outputs(np.concatenate(found), self.offsets[1:-1])
+
+    def outputs(self, found: Ints, ends: Ints) -> Any:
+        """Return numbers of states as users have them, for examples that end there."""
+        return np.split(self.model.classes_[found], ends)
+
+    def errors(self, rows: Ints, w: Floats) -> Floats:
+        """Return by how much rounding may change the score of any path."""
+        if len(self.cost) == 1:  # there is one path, and nothing to choose
+            return np.zeros(len(rows))
+        emissions, transitions, start, stop = self.model.parts(w)
+        each = _largest_products(self.X, emissions)
+        each += np.abs(transitions).max() + self.cost.max()
+        sizes = np.add.reduceat(each, self.offsets[:-1])[rows]
+        sizes += np.abs(start).max() + np.abs(stop).max()
+        return np.asarray((self.X.shape[1] + 3 * self.lengths[rows] + 6) * EPS * sizes)
+
+    def difference_errors(self, rows: Ints) -> Floats:
+        """Return how long the rounding error of a ψ-difference may be."""
+        if len(self.cost) == 1:
+            return np.zeros(len(rows))
+        sums = np.add.reduceat(_row_lengths(self.X), self.offsets[:-1])
+        return np.asarray(2 * (self.lengths[rows] + 2) * EPS * sums[rows])
+
+    def _cut(self, rows: Ints, found: Ints) -> Cuts:
+        """Return best states with their losses and differences."""
+        lengths = self.lengths[rows]
+        most = 2 * (self._entries(rows) + int((lengths + 1).sum()))
+        indptr, indices = np.zeros(len(rows) + 1, np.int64), np.empty(most, np.int32)
+        loss, values = np.empty(len(rows)), np.empty(most)
+        loops.structured.chain_differences(
+            self.rows, self.offsets, rows, self.truth, found, self.cost, *self._zeros, loss,
+            indptr, indices, values,
+        )  # fmt: skip
+        outputs = list(self.outputs(found, np.cumsum(lengths)[:-1]))
+        end = int(indptr[-1])
+        return Cuts(outputs, loss, indptr, indices[:end].copy(), values[:end].copy())
+
+    def _entries(self, rows: Ints) -> int:
+        """Return how many numbers the rows of some sequences have."""
+        begin, end = self.offsets[rows], self.offsets[rows + 1]
+        if sp.issparse(self.X):
+            return int((self.X.indptr[end] - self.X.indptr[begin]).sum())
+        return int((end - begin).sum()) * int(self.X.shape[1])
+
+    def _coded(self, rows: Ints, outputs: Sequence[Any]) -> Ints:
+        """Return outputs of users as the numbers of their states."""
+        for i, output in zip(rows, outputs, strict=True):
+            if np.shape(output) != (self.lengths[i],):
+                raise ValueError(
+                    f"Example {i}: an output must hold one state for each of the "
+                    f"{self.lengths[i]} rows, got shape {np.shape(output)}."
+                )
+        return np.asarray(self.model.coded(np.concatenate([np.asarray(y) for y in outputs])))
+
+
+# ------------------------------------------------------------------- what is given
+
+
+def _learn_columns(model: Chain, X: Any, Y: Any) -> list[Any]:
+    """Check training sequences; tell the model the number and names of columns; return outputs."""
+    X, Y = as_list(X, "X"), as_list(Y, "Y")
+    shape: Any = (getattr(X[0], "shape", None) or np.shape(X[0])) if X else ()
+    if len(shape) == 2:  # what the others are compared to
+        model.n_features_in_ = int(shape[1])
+        if _has_names(X[0]):
+            validate_data(model, X[0], skip_check_array=True)
+    check_examples(model, X, Y)
+    for x in X:
+        refuse_large(model, _check_block(x, None))
+    return list(Y)
+
+
+def _has_names(x: Any) -> bool:
+    """Return whether an input is a table whose columns have names."""
+    return hasattr(x, "columns") or hasattr(x, "column_names")
+
+
+def _check_block(x: Any, columns: int | None) -> Any:
+    """Return an input as a float array of shape (length, d), or as CSR."""
+    if sp.issparse(x):
+        x = x.tocsr()
+    else:
+        x = np.asarray(x)
+        if x.dtype.kind not in "buif":
+            raise TypeError(f"x must hold numbers, got dtype {x.dtype}.")
+    if x.ndim != 2 or not x.shape[0] or not x.shape[1]:
+        raise ValueError(
+            "x must be an array of shape (length, n_features), both at least 1, got shape "
+            f"{x.shape}."
+        )
+    if columns is not None and x.shape[1] != columns:
+        raise ValueError(
+            f"x has {x.shape[1]} features, {columns} are expected as in all training examples."
+        )
+    if not np.isfinite(x.data if sp.issparse(x) else x).all():
+        raise ValueError("x contains NaN or infinity: drop or impute such values.")
+    return x
 
 
 def _whole_states(y: Any, n_states: int) -> Ints:
@@ -190,91 +385,59 @@ def _whole_states(y: Any, n_states: int) -> Ints:
     return np.asarray(y, dtype=np.int64)
 
 
-class ChainExamples(PackedExamples):
-    """Sequences below each other."""
+def label_codes(classes: Any, labels: Any, what: str) -> Ints:
+    """Return the numbers of labels among the classes of the training data."""
+    labels = np.asarray(labels)
+    try:
+        found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        known = np.asarray(classes[found] == labels)
+    except TypeError:  # kinds that have no order
+        found, known = np.zeros(labels.shape, np.int64), np.zeros(labels.shape, bool)
+    if not known.all():
+        strange = labels[~known].tolist()[0]
+        raise ValueError(
+            f"{strange!r} is not among the {what} of the training data, {classes.tolist()}."
+        )
+    return np.asarray(found, dtype=np.int64)
 
-    model: Chain
 
-    def __init__(self, model: Chain, X: Sequence[Any], Y: Sequence[Any] | None) -> None:
-        self.model, self.count = model, len(X)
-        checked = [check_block(x, None, "x") for x in X]
-        self.stack = stacked(checked)
-        self.rows = loops.rows.rows(self.stack.rows)
-        self.truth = np.zeros(0, np.int64)
-        if Y is not None:
-            self.truth = model.coded(np.concatenate([np.asarray(y) for y in Y]))
-        self.weight = model.weights()
-        self.lengths = np.diff(self.stack.offsets)
-        states = len(model.classes_)
-        self._work = float(self.lengths.mean()) * states * (model.n_features_in_ + states) + 1
+def as_weights(w: Any, size: int) -> Floats:
+    """Return weights as compiled loops take them."""
+    weights: Floats = np.ascontiguousarray(w, dtype=np.float64)
+    if weights.shape != (size,):
+        raise ValueError(f"w must hold {size} weights, got shape {weights.shape}.")
+    return weights
 
-    def take(self, rows: Ints) -> "ChainExamples":
-        """Return some of the sequences."""
-        few = object.__new__(ChainExamples)
-        few.__dict__.update(self.__dict__)
-        kept = np.concatenate([np.arange(*self.stack.offsets[i : i + 2]) for i in rows])
-        offsets = np.concatenate([[0], np.cumsum(self.lengths[rows])]).astype(np.int64)
-        few.stack = self.stack._replace(rows=self.stack.rows[kept], offsets=offsets)
-        few.rows, few.truth = loops.rows.rows(few.stack.rows), self.truth[kept]
-        few.count, few.lengths = len(rows), self.lengths[rows]
-        return few
 
-    @cached_property
-    def _zeros(self) -> tuple[Floats, Floats]:
-        """Zeros that loops sum differences in, and leave as zeros."""
-        states = len(self.model.classes_)
-        return np.zeros((self.model.n_features_in_, states)), np.zeros(states * (states + 2))
+def as_numbers(values: Any) -> Floats:
+    """Return a parameter as an array of floats; NaN without shape if it is none, to be refused."""
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
 
-    def best(self, rows: Ints, w: Floats, augmented: bool) -> Ints:
-        """Return the best states of some sequences, one after the other."""
-        paths = np.empty(int(self.lengths[rows].sum()), np.int64)
-        loops.structured.decode_chains(
-            self.rows, self.stack.offsets, rows, *self.model.parts(w), self.truth, self.weight,
-            augmented, int(self.lengths[rows].max()), paths,
-        )  # fmt: skip
-        return paths
 
-    _best = best
+# ------------------------------------------------------------------- sizes of sums
 
-    def errors(self, rows: Ints, w: Floats) -> Floats:
-        """Return by how much rounding may change the score of any path."""
-        if len(self.model.classes_) == 1:  # there is one path, and nothing to choose
-            return np.zeros(len(rows))
-        emissions, transitions, start, stop = self.model.parts(w)
-        each = largest_products(self.stack.rows, emissions)
-        each += np.abs(transitions).max() + self.weight.max()
-        sizes = np.add.reduceat(each, self.stack.offsets[:-1])[rows]
-        sizes += np.abs(start).max() + np.abs(stop).max()
-        return (self.model.n_features_in_ + 3 * self.lengths[rows] + 6) * EPS * sizes
 
-    def difference_errors(self, rows: Ints) -> Floats:
-        """Return how long the rounding error of a ψ-difference may be."""
-        if len(self.model.classes_) == 1:
-            return np.zeros(len(rows))
-        sums = np.add.reduceat(row_lengths(self.stack.rows), self.stack.offsets[:-1])
-        return np.asarray(2 * (self.lengths[rows] + 2) * EPS * sums[rows])
+def _largest_products(X: Any, W: Floats) -> Floats:
+    """Return max over columns k of Σⱼ |x[j]||W[j, k]| of each row: what its sums are bounded by."""
+    W, out = np.abs(W), np.empty(X.shape[0])
+    for begin in range(0, len(out), _ROWS_AT_ONCE):
+        clock.check()
+        part = abs(X[begin : begin + _ROWS_AT_ONCE])
+        out[begin : begin + _ROWS_AT_ONCE] = np.asarray(part @ W).max(axis=1)
+    return out
 
-    def _cut(self, rows: Ints, found: Ints) -> Cuts:
-        lengths = self.lengths[rows]
-        entries = 2 * row_entries(self.stack.rows, self.stack.offsets, rows)
-        space = EmptyRows.of(len(rows), entries + 2 * int((lengths + 1).sum()))
-        loss = np.empty(len(rows))
-        loops.structured.chain_differences(
-            self.rows, self.stack.offsets, rows, self.truth, found, self.weight,
-            *self._zeros, loss, *space,
-        )  # fmt: skip
-        outputs = np.split(self.model.classes_[found], np.cumsum(lengths)[:-1])
-        return space.filled(outputs, loss)
 
-    def _coded(self, rows: Ints, outputs: Sequence[Any]) -> Ints:
-        for i, output in zip(rows, outputs, strict=True):
-            if np.shape(output) != (self.lengths[i],):
-                raise ValueError(
-                    f"Example {i}: an output must hold one state for each of the "
-                    f"{self.lengths[i]} rows, got shape {np.shape(output)}."
-                )
-        return self.model.coded(np.concatenate([np.asarray(y) for y in outputs]))
+def _row_lengths(X: Any) -> Floats:
+    """Return ‖x‖ of each row."""
+    squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+    return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
 
-    def _joined(self, found: list[Ints]) -> Any:
-        states = self.model.classes_[np.concatenate(found)]
-        return np.split(states, self.stack.offsets[1:-1])
+
+def refuse_large(model: Any, X: Any) -> None:
+    """Raise a ValueError if products of rows would overflow in float64."""
+    with np.errstate(over="ignore"):
+        largest = float(_row_lengths(X).max(initial=0.0)) ** 2
+    refuse_overflow(model, X, largest if np.isfinite(largest) else np.inf, LARGEST_PRODUCT)

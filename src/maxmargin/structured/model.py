@@ -7,16 +7,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.runtime import clock
-from maxmargin.validation.data import LARGEST_PRODUCT, refuse_overflow
 from maxmargin.validation.parameters import NamedParameters
 
-EPS = float(np.finfo(np.float64).eps)
-_WORK_A_CALL = 2.0**25  # operations of one compiled call: some hundredths of a second
-_ROWS_AT_ONCE = 1 << 14  # of which absolute values are copied
 _ROWS_A_BLOCK = 256  # examples that are decoded between two readings of the clock
 
 
@@ -30,19 +25,13 @@ class Model(NamedParameters, BaseEstimator):
     Attributes
     ----------
     exact : bool
-        Whether ``decode`` really finds the highest score. Only then, or with ``bound``, can a
-        duality gap be proved; False unless a class says otherwise.
-    bound : callable or None
-        ``bound(x, w, truth)`` returns a number that ⟨w, ψ(x, y)⟩ + loss(truth, y) exceeds for no
-        output y. (Where a model has ``difference`` but no ``features``, scores are measured from
-        that of the truth: ⟨w, ψ(x, y)⟩ stands for −⟨w, difference(x, truth, y)⟩.) None: there is
-        no such bound.
+        Whether ``decode`` really finds the highest score. Only then can a duality gap be proved;
+        False unless a class says otherwise.
     has_scores : bool
         Whether its examples have ``scores(w)``: the numbers that are compared for a prediction.
     """
 
     exact: bool = False
-    bound: Any = None
     has_scores: bool = False
 
     # ---------------------------------------------------------------- for subclasses
@@ -216,19 +205,6 @@ class Examples:
         """Return the loss of the prediction of each example."""
         return self.decode(np.arange(len(self)), w, augmented=False).loss
 
-    def bounds(self, w: Floats) -> Floats:
-        """Return the model's upper bound on the highest H of each example."""
-        model, examples = self.model, list(zip(self.X, self.Y, strict=True))
-        found = np.array([float(model.bound(x, w, y)) for x, y in examples])
-        if type(model).features is not Model.features:
-            found -= [float(as_vector(model.features(x, y)) @ w) for x, y in examples]
-        if np.isnan(found).any():
-            raise ValueError(
-                f"Example {int(np.isnan(found).argmax())}: {type(self.model).__name__}.bound gives "
-                "NaN: a bound must be a number."
-            )
-        return found
-
     def difference_errors(self, rows: Ints) -> Floats:
         """Return how long the rounding error of a ψ-difference may be.
 
@@ -253,67 +229,6 @@ class Examples:
         return loss
 
 
-class PackedExamples(Examples):
-    """Examples in arrays, so that many of them are decoded in one compiled call.
-
-    Subclasses set ``model``, ``count``, ``_work`` (operations that decoding an example takes,
-    about), and define the three passes over a few rows.
-    """
-
-    count: int
-    _work: float
-
-    def __len__(self) -> int:
-        return self.count
-
-    @cached_property
-    def size(self) -> int:
-        """How many weights there are."""
-        return int(self.model.size_)
-
-    def predict(self, w: Floats) -> Any:
-        """Return the output with the highest score of each example."""
-        everything = np.arange(len(self))
-        found = [self._best(rows, w, False) for rows in self._chunks(everything)]
-        return self._joined(found)
-
-    def decode(self, rows: Ints, w: Floats, augmented: bool = True) -> Cuts:
-        """Return the best output of some examples, by score plus loss or by score alone."""
-        chunks = self._chunks(np.asarray(rows))
-        return joined_cuts([self._cut(few, self._best(few, w, augmented)) for few in chunks])
-
-    def cuts(self, rows: Ints, outputs: Sequence[Any]) -> Cuts:
-        """Return given outputs of some examples with their losses and ψ-differences."""
-        parts, begin = [], 0
-        for few in self._chunks(np.asarray(rows)):
-            parts.append(self._cut(few, self._coded(few, outputs[begin : begin + len(few)])))
-            begin += len(few)
-        return joined_cuts(parts)
-
-    def _chunks(self, rows: Ints) -> Iterator[Ints]:
-        """Yield rows in groups that take a moment each, reading the clock in between."""
-        step = max(1, int(_WORK_A_CALL / self._work))
-        for begin in range(0, len(rows), step):
-            clock.check()
-            yield rows[begin : begin + step]
-
-    def _best(self, rows: Ints, w: Floats, augmented: bool) -> Any:
-        """Return the best outputs of some rows as loops have them."""
-        raise NotImplementedError
-
-    def _cut(self, rows: Ints, found: Any) -> Cuts:
-        """Return such outputs with their losses and differences."""
-        raise NotImplementedError
-
-    def _coded(self, rows: Ints, outputs: Sequence[Any]) -> Any:
-        """Return a user's outputs as loops have them."""
-        raise NotImplementedError
-
-    def _joined(self, found: list[Any]) -> Any:
-        """Return the best outputs of all examples as users have them."""
-        raise NotImplementedError
-
-
 def joined_cuts(parts: list[Cuts]) -> Cuts:
     """Return all cuts together."""
     if len(parts) == 1:
@@ -329,27 +244,6 @@ def joined_cuts(parts: list[Cuts]) -> Cuts:
         np.concatenate([part.indices for part in parts]),
         np.concatenate([part.values for part in parts]),
     )
-
-
-class EmptyRows(NamedTuple):
-    """Space for sparse rows, to be filled by a loop."""
-
-    indptr: Ints
-    indices: Any
-    values: Floats
-
-    @classmethod
-    def of(cls, count: int, entries: int) -> Self:
-        """Return space for so many rows with so many entries at most."""
-        indptr = np.zeros(count + 1, np.int64)
-        return cls(indptr, np.empty(entries, np.int32), np.empty(entries))
-
-    def filled(self, outputs: list[Any], losses: Floats) -> Cuts:
-        """Return the rows as cuts."""
-        end = int(self.indptr[-1])
-        return Cuts(
-            outputs, losses, self.indptr, self.indices[:end].copy(), self.values[:end].copy()
-        )
 
 
 def as_vector(difference: Any) -> Floats:
@@ -406,147 +300,3 @@ def as_list(sequence: Any, name: str) -> list[Any]:
     if hasattr(sequence, "to_numpy"):  # a table: its rows, not its names
         sequence = sequence.to_numpy()
     return list(sequence)
-
-
-# ------------------------------------------------------------------- examples of several rows
-
-
-class Stack(NamedTuple):
-    """Arrays of shape (length, d) below each other: example i has the rows from offsets[i] on."""
-
-    rows: Any  # dense, or CSR
-    offsets: Ints
-
-
-def check_block(x: Any, columns: int | None, what: str) -> Any:
-    """Return an example of several rows as a float array of shape (length, d), or as CSR."""
-    if sp.issparse(x):
-        x = x.tocsr()
-    else:
-        x = np.asarray(x)
-        if x.dtype.kind not in "buif":
-            raise TypeError(f"{what} must hold numbers, got dtype {x.dtype}.")
-    if x.ndim != 2 or not x.shape[0] or not x.shape[1]:
-        raise ValueError(
-            f"{what} must be an array of shape (length, n_features), both at least 1, got shape "
-            f"{x.shape}."
-        )
-    if columns is not None and x.shape[1] != columns:
-        raise ValueError(
-            f"{what} has {x.shape[1]} features, {columns} are expected as in all training examples."
-        )
-    values = x.data if sp.issparse(x) else x
-    if not np.isfinite(values).all():
-        raise ValueError(f"{what} contains NaN or infinity: drop or impute such values.")
-    return x
-
-
-def learn_columns(model: Any, X: Any, Y: Any) -> tuple[list[Any], list[Any]]:
-    """Check training examples of several rows; tell the model the number and names of columns."""
-    X, Y = as_list(X, "X"), as_list(Y, "Y")
-    shape: Any = (getattr(X[0], "shape", None) or np.shape(X[0])) if X else ()
-    if len(shape) == 2:  # what the others are compared to
-        model.n_features_in_ = int(shape[1])
-        if has_names(X[0]):
-            validate_data(model, X[0], skip_check_array=True)
-    check_examples(model, X, Y)
-    for x in X:
-        refuse_large(model, check_block(x, None, "x"))
-    return X, Y
-
-
-def check_columns(model: Any, x: Any) -> Any:
-    """Return an example of several rows as an array or as CSR, with columns as in training."""
-    block = check_block(x, getattr(model, "n_features_in_", None), "x")
-    if has_names(x) or hasattr(model, "feature_names_in_"):
-        validate_data(model, x, reset=False, skip_check_array=True)
-    return block
-
-
-def has_names(x: Any) -> bool:
-    """Return whether an input is a table whose columns have names."""
-    return hasattr(x, "columns") or hasattr(x, "column_names")
-
-
-def stacked(X: Sequence[Any]) -> Stack:
-    """Return checked examples below each other; float32 stays float32."""
-    offsets = np.concatenate([[0], np.cumsum([x.shape[0] for x in X])]).astype(np.int64)
-    dtype = np.float32 if all(x.dtype == np.float32 for x in X) else np.float64
-    if any(sp.issparse(x) for x in X):
-        rows = sp.vstack([sp.csr_matrix(x, dtype=dtype) for x in X], format="csr")
-        rows.sum_duplicates()
-        return Stack(rows, offsets)
-    return Stack(np.ascontiguousarray(np.concatenate(X), dtype=dtype), offsets)
-
-
-def row_entries(X: Any, offsets: Ints | None, rows: Ints) -> int:
-    """Return how many numbers some examples store: a row each, or those between offsets."""
-    begin = rows if offsets is None else offsets[rows]
-    end = rows + 1 if offsets is None else offsets[rows + 1]
-    if sp.issparse(X):
-        return int((X.indptr[end] - X.indptr[begin]).sum())
-    return int((end - begin).sum()) * int(X.shape[1])
-
-
-def one_row(x: Any, columns: int) -> Any:
-    """Return a row as a matrix with one row."""
-    row = sp.csr_matrix(x) if sp.issparse(x) else np.asarray(x)
-    row = row.reshape(1, -1) if row.ndim == 1 else row
-    if row.shape != (1, columns):
-        raise ValueError(f"x must be a row of {columns} features, got shape {np.shape(x)}.")
-    return row if sp.issparse(row) else np.ascontiguousarray(row, dtype=np.float64)
-
-
-def as_weights(w: Any, size: int) -> Floats:
-    """Return weights as compiled loops take them."""
-    weights: Floats = np.ascontiguousarray(w, dtype=np.float64)
-    if weights.shape != (size,):
-        raise ValueError(f"w must hold {size} weights, got shape {weights.shape}.")
-    return weights
-
-
-def as_numbers(values: Any) -> Floats:
-    """Return a parameter as an array of floats; NaN without shape if it is none, to be refused."""
-    try:
-        return np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.array(np.nan)
-
-
-def label_codes(classes: Any, labels: Any, what: str) -> Ints:
-    """Return the numbers of labels among the classes of the training data."""
-    labels = np.asarray(labels)
-    try:
-        found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-        known = np.asarray(classes[found] == labels)
-    except TypeError:  # kinds that have no order
-        found, known = np.zeros(labels.shape, np.int64), np.zeros(labels.shape, bool)
-    if not known.all():
-        strange = labels[~known].tolist()[0]
-        raise ValueError(
-            f"{strange!r} is not among the {what} of the training data, {classes.tolist()}."
-        )
-    return np.asarray(found, dtype=np.int64)
-
-
-def largest_products(X: Any, W: Floats) -> Floats:
-    """Return max over columns k of Σⱼ |x[j]||W[j, k]| of each row: what its sums are bounded by."""
-    W, out = np.abs(W), np.empty(X.shape[0])
-    for begin in range(0, len(out), _ROWS_AT_ONCE):
-        clock.check()
-        part = abs(X[begin : begin + _ROWS_AT_ONCE])
-        out[begin : begin + _ROWS_AT_ONCE] = np.asarray(part @ W).max(axis=1)
-    return out
-
-
-def row_lengths(X: Any) -> Floats:
-    """Return ‖x‖ of each row."""
-    squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
-    return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
-
-
-def refuse_large(model: Any, X: Any) -> None:
-    """Raise a ValueError if products of rows would overflow in float64."""
-    with np.errstate(over="ignore"):
-        largest = float(row_lengths(X).max(initial=0.0)) ** 2
-    refuse_overflow(model, X, largest if np.isfinite(largest) else np.inf, LARGEST_PRODUCT)

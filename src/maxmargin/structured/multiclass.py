@@ -1,32 +1,26 @@
-"""Classes: the smallest structure, where all outputs can be listed."""
+"""Classes: the smallest structure, a sequence of one position."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 
-from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.structured.model import (
-    EPS,
-    Cuts,
-    EmptyRows,
-    Model,
-    PackedExamples,
+from maxmargin.structured.chain import (
+    ChainExamples,
+    Parts,
+    ReadyModel,
     as_numbers,
     as_weights,
     label_codes,
-    largest_products,
-    one_row,
     refuse_large,
-    row_entries,
 )
 from maxmargin.validation.data import check_classes, check_labels, check_rows
 
 
-class Multiclass(Model):
+class Multiclass(ReadyModel):
     """One of several classes: the score of class k is wₖ·x.
 
     With the 0/1 loss this is the machine of Crammer and Singer without intercepts; add a constant
@@ -56,11 +50,7 @@ class Multiclass(Model):
     'red'
     """
 
-    exact = True
     has_scores = True
-    classes_: Any
-    n_features_in_: int
-    size_: int
 
     def __init__(self, cost: Any = None) -> None:
         self.cost = cost
@@ -95,108 +85,78 @@ class Multiclass(Model):
 
     def check(self, x: Any, y: Any = None) -> None:
         """Raise an error unless x is a row of the right length, and y a known label."""
-        check_rows(self, one_row(x, self.n_features_in_), reset=False)
+        check_rows(self, self._row(x), reset=False)
         if y is not None:
-            self._codes([y])
+            self.coded([y])
+
+    def _row(self, x: Any) -> Any:
+        """Return a row as a matrix with one row."""
+        row = sp.csr_matrix(x) if sp.issparse(x) else np.atleast_2d(np.asarray(x))
+        if row.shape != (1, self.n_features_in_):
+            raise ValueError(
+                f"x must be a row of {self.n_features_in_} features, got shape {np.shape(x)}."
+            )
+        return row if sp.issparse(row) else np.ascontiguousarray(row, dtype=np.float64)
+
+    def coded(self, labels: Any) -> Ints:
+        """Return the numbers of labels."""
+        return label_codes(self.classes_, labels, "labels")
 
     def examples(self, X: Any, Y: Any = None) -> "ClassExamples":
         """Check rows and labels and return them ready for compiled passes."""
         X = check_rows(self, X, reset=False)
-        if Y is not None:
-            Y = self._codes(check_labels(Y, X.shape[0]))
-        return ClassExamples(self, X, Y)
-
-    def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
-        """Return the label with the highest score, plus its cost if a truth is given."""
-        best = self._one(x, truth).best(np.zeros(1, np.int64), w, truth is not None)
-        return self.classes_[best[0]]
+        return self._packed(X, None if Y is None else check_labels(Y, X.shape[0]))
 
     def _one(self, x: Any, y: Any) -> "ClassExamples":
-        codes = None if y is None else self._codes([y])
-        return ClassExamples(self, one_row(x, self.n_features_in_), codes)
+        return self._packed(self._row(x), None if y is None else [y])
 
-    def _codes(self, labels: Any) -> Ints:
-        return label_codes(self.classes_, labels, "labels")
+    def _packed(self, X: Any, labels: Any) -> "ClassExamples":
+        truth = None if labels is None else self.coded(labels)
+        return ClassExamples(self, X, np.arange(X.shape[0] + 1), truth, self.costs())
 
     def features(self, x: Any, y: Any) -> Floats:
         """Return ψ(x, y): x as the column of class y of a matrix of zeros, flat."""
-        x = one_row(x, self.n_features_in_)
+        x = self._row(x)
         held = np.zeros((x.shape[1], len(self.classes_)))
-        held[:, self._codes([y])] = np.asarray(x.toarray() if hasattr(x, "toarray") else x).T
+        held[:, self.coded([y])] = np.asarray(x.toarray() if sp.issparse(x) else x).T
         return held.ravel()
-
-    def difference(self, x: Any, y: Any, other: Any) -> Any:
-        """Return ψ(x, y) − ψ(x, other) as a sparse row."""
-        return self._one(x, y).cuts(np.zeros(1, np.int64), [other]).matrix(self.size_)
 
     def loss(self, y: Any, other: Any) -> float:
         """Return the cost of answering ``other`` where y is true."""
-        true, found = self._codes([y, other])
+        true, found = self.coded([y, other])
         return float(self.costs()[true, found])
 
     def worst_loss(self, y: Any) -> float:
         """Return the highest cost where y is true."""
-        return float(self.costs()[self._codes([y])[0]].max())
+        return float(self.costs()[self.coded([y])[0]].max())
 
     def named_weights(self, w: Floats) -> dict[str, Floats]:
         """Return the weights of each class, of shape (n_classes, n_features)."""
-        return {"classes": np.asarray(w).reshape(self.n_features_in_, -1).T}
+        return {"classes": self.parts(w).emissions.T}
+
+    def parts(self, w: Floats) -> Parts:
+        """Return the weights as those of a chain whose order of states has none."""
+        states = len(self.classes_)
+        nothing = np.zeros((states, states))
+        W = as_weights(w, self.size_).reshape(-1, states)
+        return Parts(W, nothing, nothing[0], nothing[0])
 
 
-class ClassExamples(PackedExamples):
-    """Rows and the numbers of their classes."""
+class ClassExamples(ChainExamples):
+    """Rows with a class each: sequences of one position."""
 
-    model: Multiclass
-
-    def __init__(self, model: Multiclass, X: Any, labels: Ints | None) -> None:
-        self.model, self.count, self.X = model, X.shape[0], X
-        self.rows = loops.rows.rows(X)
-        self.truth = np.zeros(self.count, np.int64) if labels is None else labels
-        self.cost = model.costs()
-        entries = row_entries(X, None, np.arange(self.count)) / self.count
-        self._work = (entries + 1) * len(model.classes_)
-
-    def take(self, rows: Ints) -> "ClassExamples":
-        """Return some of the examples."""
-        return ClassExamples(self.model, self.X[rows], self.truth[rows])
-
-    @cached_property
-    def _columns(self) -> Floats:
-        """Zeros that loops sum differences in, and leave as zeros."""
-        return np.zeros((self.X.shape[1], len(self.model.classes_)))
-
-    def best(self, rows: Ints, w: Floats, augmented: bool) -> Ints:
-        """Return the number of the best class of some rows."""
-        found = np.empty(len(rows), np.int64)
-        W = as_weights(w, self.size).reshape(-1, len(self.model.classes_))
-        cost = self.cost if augmented else np.zeros(self.cost.shape)
-        loops.structured.decode_classes(self.rows, rows, W, self.truth, cost, found)
-        return found
-
-    _best = best
+    def outputs(self, found: Ints, ends: Ints) -> Any:
+        """Return numbers of classes as labels."""
+        return self.model.classes_[found]
 
     def scores(self, w: Floats) -> Floats:
         """Return the score of each class, or for two classes the second's less the first's."""
-        W = np.asarray(w, dtype=np.float64).reshape(-1, len(self.model.classes_))
-        scores = np.asarray(self.X @ W)
-        return scores if W.shape[1] > 2 else scores[:, 1] - scores[:, 0]
+        scores = np.asarray(self.X @ self.model.parts(w).emissions)
+        return scores if len(self.cost) > 2 else scores[:, 1] - scores[:, 0]
 
-    def errors(self, rows: Ints, w: Floats) -> Floats:
-        """Return by how much rounding may change the score of any class."""
-        W = np.asarray(w, dtype=np.float64).reshape(-1, len(self.model.classes_))
-        sizes = largest_products(self.X, W) + self.cost.max()
-        return np.asarray((self.X.shape[1] + 4) * EPS * sizes[rows])
-
-    def _cut(self, rows: Ints, found: Ints) -> Cuts:
-        space = EmptyRows.of(len(rows), 2 * row_entries(self.X, None, rows))
-        loops.structured.class_differences(
-            self.rows, rows, self.truth, found, self._columns, *space
-        )
-        outputs = list(self.model.classes_[found])
-        return space.filled(outputs, self.cost[self.truth[rows], found])
+    def difference_errors(self, rows: Ints) -> Floats:
+        """Return that differences, ±x, have no rounding error."""
+        return np.zeros(len(rows))
 
     def _coded(self, rows: Ints, outputs: Sequence[Any]) -> Ints:
-        return label_codes(self.model.classes_, outputs, "labels")
-
-    def _joined(self, found: list[Ints]) -> Any:
-        return self.model.classes_[np.concatenate(found)]
+        return np.asarray(self.model.coded(outputs))

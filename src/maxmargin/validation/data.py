@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d, validate_data
 
 from maxmargin._typing import Floats
-from maxmargin.errors import warn
+from maxmargin.errors import DataFileError, warn
 from maxmargin.validation.parameters import LARGEST_FACTOR, SMALLEST_FACTOR, shown
 
 # Leaves headroom for 1e18 updates.
@@ -364,6 +364,86 @@ def _refuse_extremes(cause: str, weight: Floats) -> None:
             f"{cause} contains {weight[row]:g} (row {row}): products with it leave float64. "
             f"Weights must be 0 or between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}."
         )
+
+
+# ------------------------------------------------------------------- what sources give
+
+
+def as_rows(X: Any) -> Any:
+    """Return rows as a C-ordered array or CSR of float32 or float64, without a copy if they are.
+
+    Unlike ``check_rows`` this is for a part of all rows: there may be none, and whoever reads them
+    next finds out whether numbers are finite.
+    """
+    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    if X.dtype == object and not sp.issparse(X):
+        X = _numbers_of_objects(X)
+    if X.dtype.kind not in "biuf" or X.dtype.itemsize > 8:
+        raise DataFileError(
+            f"X holds {X.dtype}, which is no number of 64 bits; encode it as numbers"
+        )
+    if X.ndim != 2:
+        raise DataFileError(
+            f"X has {X.ndim} dimension{'s' * (X.ndim != 1)}, and rows need two; reshape it to "
+            "(rows, columns)"
+        )
+    wanted = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    if sp.issparse(X):
+        return _canonical(X).astype(wanted, copy=False)
+    return np.ascontiguousarray(X, dtype=wanted)
+
+
+def _numbers_of_objects(X: Any) -> Any:
+    try:
+        return X.astype(np.float64)
+    except (TypeError, ValueError) as wrong:
+        raise DataFileError(f"X holds what is no number ({wrong}); encode it as numbers") from wrong
+
+
+def as_labels(y: Any) -> Any:
+    """Return labels as an array of one dimension: numbers, flags or texts."""
+    y = _column(np.asarray(y.toarray() if sp.issparse(y) else y), "y", "a label")
+    if y.dtype == object:
+        y = _labels_of_objects(y)
+    if y.dtype.kind == "T":  # numpy's texts of any length
+        y = y.astype(str)
+    if y.dtype.kind not in "biufU":
+        raise DataFileError(f"labels of type {y.dtype} are not known; use numbers or texts")
+    return y
+
+
+def _labels_of_objects(y: Any) -> Any:
+    missing = [i for i, label in enumerate(y) if label is None or label is np.ma.masked]
+    if missing:
+        raise DataFileError(f"there is no label in row {missing[0]}; leave out such rows")
+    kinds = {isinstance(label, str) for label in y}
+    if len(kinds) > 1:
+        raise DataFileError("some labels are texts and some are not; make them all alike")
+    return np.array(y.tolist(), dtype=str) if kinds == {True} else np.array(y.tolist())
+
+
+def as_weights(weight: Any) -> Floats:
+    """Return weights as float64, which are finite and at least 0."""
+    try:
+        found: Floats = _column(np.asarray(weight, dtype=np.float64), "weight", "a weight")
+    except (TypeError, ValueError) as wrong:
+        raise DataFileError(f"weights must be numbers ({wrong})") from wrong
+    wrong_ones = ~(np.isfinite(found) & (found >= 0))
+    if wrong_ones.any():
+        row = int(np.argmax(wrong_ones))
+        raise DataFileError(
+            f"the weight in row {row} is {found[row]}; weights are finite and at least 0"
+        )
+    _refuse_extremes("weight", found)
+    return found
+
+
+def _column(values: Any, name: str, each: str) -> Any:
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise DataFileError(f"{name} has {values.ndim} dimensions; {each} per row has one")
+    return values
 
 
 def stacked(parts: list[Any]) -> Any:

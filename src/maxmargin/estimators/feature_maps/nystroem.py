@@ -15,32 +15,39 @@ Alaoui and Mahoney (NIPS 2015); Musco and Musco (NIPS 2017).
 
 import math
 import warnings
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
-from maxmargin.estimators.feature_maps.base import (
-    FAILURE,
-    FeatureMap,
-    cut_blocks,
-    float_type,
-    largest_square,
-)
 from maxmargin.estimators.feature_maps.source_rows import SourceRows, is_sparse, resolved
 from maxmargin.estimators.kernel_input import KernelInput, count_threads
+from maxmargin.estimators.linear.blocked import as_source, is_source
 from maxmargin.kernels import Kernel
+from maxmargin.rows.row_source import RowSource
 from maxmargin.runtime.threads import one_blas_thread
-from maxmargin.validation.data import generator
-from maxmargin.validation.parameters import check_choice, check_number, check_threads
+from maxmargin.validation.data import LARGEST_SQUARE, generator
+from maxmargin.validation.parameters import (
+    NamedParameters,
+    check_choice,
+    check_number,
+    check_threads,
+)
+
+_FAILURE = 1e-3  # the probability with which a stated bound may fail
+_LARGEST_SINGLE = 1e36  # the largest ‖x‖² of float32 rows whose features do not overflow
+_NUMBERS = 1 << 21  # in the temporary arrays of a block: 16 MB
+_FEWEST_ROWS = 64  # in a block, however wide it is
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,13 @@ class LandmarkSettings:
 _SETTINGS = LandmarkSettings()
 
 
-class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
+class Nystroem(
+    KernelInput,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    NamedParameters,
+    BaseEstimator,
+):
     """Nyström's features for any kernel, with a bound on what they miss.
 
     φ(x)·φ(x′) is the kernel of x and x′ projected, in feature space, onto the span of some
@@ -131,8 +144,8 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
     1.0
     """
 
+    n_components_: int
     _kept_rows = "landmarks_"
-    _takes_sources = True
     _instead: ClassVar = {
         "kernel_params": "Give a Kernel object, or a function with its parameters bound.",
     }
@@ -162,7 +175,112 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
+    # ------------------------------------------------------------ scikit-learn's surface
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_components_")
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose landmarks among rows, and measure what they miss.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or source
+            Rows. Of what ``mm.data.open`` returns, landmarks and sampled rows are read in a few
+            passes: it is the map of the same rows in memory, but for rounding in γ.
+        y : ignored
+            For pipelines.
+        """
+        self.__dict__.pop("n_components_", None)  # if anything fails from here on, it is unfitted
+        self.check_parameters()
+        if is_source(X):
+            self._learn(self._check_source(as_source(X, None)))
+        else:
+            self._learn(self._check_input(X, reset=True))
+        return self
+
+    def _check_source(self, source: RowSource) -> SourceRows:
+        """Survey a source; return its rows as ``_learn`` sees them."""
+        if self._named_kernel().takes_gram:
+            raise ValueError(
+                f"kernel={self.kernel!r} needs the matrix of all rows, but a source has rows: "
+                "choose a kernel that is a function of two rows."
+            )
+        rows = SourceRows.of(source)
+        self.n_features_in_ = rows.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if rows.feature_names is not None:
+            self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+        rows.refuse_overflow(rows.columns.largest_square, largest_square(rows))
+        return rows
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of rows: float32 for float32, float64 for everything else.
+
+        Apart from its result, this needs memory for a block of 16 MB.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features), or source
+            Rows.
+
+        Returns
+        -------
+        array of shape (n, n_components_), or source
+            Of a source, the view ``source.mapped(self)``: features are computed as it is read.
+        """
+        check_is_fitted(self)
+        if is_source(X):
+            return as_source(X, None).mapped(self)
+        X = self._check_input(X, reset=False)
+        out = np.empty((X.shape[0], self.n_components_), dtype=float_type(X))
+        # Float64 landmarks keep directions that would be noise in float32.
+        used = np.promote_types(out.dtype, self._type)
+        for part in cut_blocks(X.shape[0], self._width()):
+            out[part] = self._landmarks().features(X[part], self.root_, used)
+        return out
+
+    def transform_chunks(self, X: Any, rows: int = 10_000) -> Iterator[Any]:
+        """Yield the features of one chunk of rows after another: only these are in memory.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame; or an iterable of such
+            Rows to be cut into chunks; or chunks, from a file or a stream.
+        rows : int, default=10000
+            Rows per chunk, if X is to be cut.
+
+        Yields
+        ------
+        array of shape (rows, n_components_)
+            As ``transform`` returns it.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> X, y = mm.datasets.circles(200, random_state=0)
+        >>> phi = mm.Nystroem(n_components=8).fit(X)
+        >>> [part.shape for part in phi.transform_chunks(X, rows=80)]
+        [(80, 8), (80, 8), (40, 8)]
+        """
+        check_is_fitted(self)
+        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+            raise ValueError(f"rows={rows!r} is not valid: it must be an integer >= 1.")
+        return (self.transform(chunk) for chunk in _cut_chunks(X, int(rows)))
+
+    # ------------------------------------------------------------ checks
+
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
         check_number(self, "n_components", at_least=1, integer=True)
         check_choice(self, "landmarks", ("uniform", "leverage", "kmeans"))
         check_number(self, "n_landmarks", at_least=1, integer=True, optional=True)
@@ -183,22 +301,10 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
             )
         return kernel
 
-    def _check_input(self, X: Any, *, reset: bool) -> Any:
-        if reset:
-            self._check_parameters()
-        return super()._check_input(X, reset=reset)
-
-    def _check_source(self, source: Any) -> Any:
-        self._check_parameters()
-        if self._named_kernel().takes_gram:
-            raise ValueError(
-                f"kernel={self.kernel!r} needs the matrix of all rows, but a source has rows: "
-                "choose a kernel that is a function of two rows."
-            )
-        return super()._check_source(source)
-
     def _largest_square(self, X: Any) -> float:
         return largest_square(X)
+
+    # ------------------------------------------------------------ landmarks and errors
 
     def _learn(self, X: Any) -> None:
         rng = generator(self.random_state)
@@ -234,7 +340,7 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.error_rows_ = seen
         self.error_ = n * float(left.mean())
         self.relative_error_ = float(left.sum()) / total if total > 0 else 0.0
-        deviation = math.sqrt(math.log(1 / FAILURE) / (2 * seen)) if seen < n else 0.0
+        deviation = math.sqrt(math.log(1 / _FAILURE) / (2 * seen)) if seen < n else 0.0
         self.error_bound_ = self.error_ + n * largest * deviation
         few = min(seen, _SETTINGS.error_rows)
         some = sample[np.sort(rng.choice(seen, few, replace=False))]
@@ -260,11 +366,6 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
     def _landmarks(self) -> "Landmarks":
         rows = None if self.kernel_.takes_gram else self.landmarks_
         return Landmarks(self.kernel_, rows, self.landmark_indices_, count_threads(self.n_jobs))
-
-    def _fill(self, X: Any, out: Any) -> None:
-        # Float64 landmarks keep directions that would be noise in float32.
-        used = np.promote_types(float_type(X), self._type)
-        out[...] = self._landmarks().features(X, self.root_, used)
 
 
 # ------------------------------------------------------------------- landmarks
@@ -463,3 +564,32 @@ def _find_centres(
         centres = (sp.csr_array if isinstance(X, SourceRows) else type(X))(centres)
     K = np.asarray(kernel.gram(centres.astype(np.float64)), dtype=np.float64)
     return Landmarks(kernel, centres, None, rows.threads), K
+
+
+# ------------------------------------------------------------------- blocks of rows
+
+
+def cut_blocks(n: int, width: int) -> list[slice]:
+    """Return slices of n rows whose temporary arrays, ``width`` numbers per row, stay small."""
+    step = max(_FEWEST_ROWS, _NUMBERS // max(1, width))
+    return [slice(start, start + step) for start in range(0, n, step)]
+
+
+def largest_square(X: Any) -> float:
+    """Return how large ‖x‖², or what is computed from it, may be in the type of X."""
+    return _LARGEST_SINGLE if X.dtype == np.float32 else LARGEST_SQUARE
+
+
+def float_type(X: Any) -> Any:
+    """Return the type of features: float32 for float32 rows, float64 for everything else."""
+    return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+
+
+def _cut_chunks(X: Any, rows: int) -> Iterator[Any]:
+    if not hasattr(X, "shape"):
+        yield from X
+        return
+    # A frame with float labels would be sliced by labels, and some sparse formats have no slices.
+    sliced = X.tocsr() if sp.issparse(X) else getattr(X, "iloc", X)
+    for start in range(0, X.shape[0], rows):
+        yield sliced[start : start + rows]

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Ints
 from maxmargin.estimators.linear.blocked import Opened
 from maxmargin.estimators.surveyed import resolve_kernel
 from maxmargin.kernels import Kernel
@@ -89,10 +89,3 @@ def resolved(kernel: Kernel, X: Any) -> Kernel:
     if isinstance(X, SourceRows):
         return resolve_kernel(kernel, X.columns)
     return kernel.resolved(X)
-
-
-def mean_of(X: Any) -> Floats:
-    """Return the mean of dense rows."""
-    if isinstance(X, SourceRows):
-        return X.columns.means
-    return np.asarray(X.mean(axis=0, dtype=np.float64))

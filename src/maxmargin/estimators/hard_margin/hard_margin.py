@@ -17,6 +17,7 @@ from maxmargin.estimators.left_out import SolvedProblem
 from maxmargin.estimators.machine import UNASKED, Solved, solver_settings
 from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
+    ClassPlanes,
     Subproblem,
     best_classes,
     combined_scores,
@@ -243,6 +244,10 @@ point (see the witness). Use LinearSVC, which allows slack.
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
         return best_classes(self.decision_function(X), self.classes_)
+
+    def class_planes(self) -> ClassPlanes:
+        """Return between which classes the planes are."""
+        return ClassPlanes(self._scheme, self._subproblems, np.arange(len(self._subproblems)))
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ from the plane: (n,), or (n, m) for m of them."""

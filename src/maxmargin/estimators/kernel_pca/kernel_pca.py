@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
-from maxmargin.estimators.feature_maps.base import cut_blocks, float_type
-from maxmargin.estimators.feature_maps.nystroem import KernelRows
+from maxmargin.estimators.feature_maps.nystroem import KernelRows, cut_blocks, float_type
 from maxmargin.estimators.kernel_input import KernelInput, count_threads
 from maxmargin.estimators.kernel_pca.eigen import (
     Eigenpairs,
@@ -338,7 +337,7 @@ class KernelPCA(
         sample_weight : array-like of shape (m,), optional
             How many times each row counts; a row of weight 0 is absent.
         """
-        self._check_parameters()
+        self.check_parameters()
         if self.eigen_solver not in ("auto", "nystroem"):
             raise ValueError(
                 f"eigen_solver={self.eigen_solver!r} is not valid for partial_fit: chunks need "
@@ -417,7 +416,8 @@ class KernelPCA(
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
         self._named_kernel()
         for name in ("n_components", "n_landmarks"):
             check_number(self, name, at_least=1, integer=True, optional=True)
@@ -451,7 +451,7 @@ class KernelPCA(
 
     def _fit(self, X: Any, sample_weight: Any) -> tuple[Any, _Weighted]:
         """Return the rows given, and those with a weight above 0."""
-        self._check_parameters()
+        self.check_parameters()
         X = self._check_input(X, reset=True)
         weight = regression_weights(sample_weight, X.shape[0])
         data = _Weighted.of(X, weight, square=self.__sklearn_tags__().input_tags.pairwise)
@@ -665,6 +665,12 @@ class KernelPCA(
         signs = _find_signs(V)
         self._projection.flip(signs)
         self.eigenvectors_ = np.sqrt(data.weight)[:, np.newaxis] * V * signs
+
+    @property
+    def projection_(self) -> KernelProjection | FeatureProjection:
+        """The components as sums over rows, or over features where the kernel has few."""
+        check_is_fitted(self)
+        return self._projection
 
     def _project(self, X: Any) -> Floats:
         return np.asarray(self._projection.project(X, count_threads(self.n_jobs)))

@@ -18,13 +18,13 @@ import numpy as np
 import scipy.linalg
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.feature_maps.base import cut_blocks
 from maxmargin.estimators.feature_maps.nystroem import (
     KernelRows,
     choose_landmarks,
+    cut_blocks,
     invert_root,
 )
-from maxmargin.estimators.feature_maps.polynomial import (
+from maxmargin.estimators.kernel_pca.monomials import (
     count_monomials,
     expand,
     list_monomials,

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.budget import Budget
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.estimators.linear.blocked import (
@@ -36,7 +37,7 @@ from maxmargin.rows.blocks import Block, RowsInMemory, join
 from maxmargin.rows.row_source import RowSource
 from maxmargin.rows.survey import Survey
 from maxmargin.runtime import clock
-from maxmargin.solve import Budget, Result, solve_all
+from maxmargin.solve import Result, solve_all
 from maxmargin.validation.data import check_rows
 from maxmargin.validation.parameters import (
     check_choice,

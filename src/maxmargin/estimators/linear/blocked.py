@@ -5,7 +5,7 @@ import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -14,14 +14,16 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.data.opening import open as open_rows
+from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.problems.blocked import BlockedProblem, Checkpoint, LossRule
 from maxmargin.problems.problem import Intercept, Point, Status
 from maxmargin.rows.blocks import Block, join
+from maxmargin.rows.reading import note_reader
 from maxmargin.rows.row_source import RowSource
 from maxmargin.rows.survey import Survey, survey
-from maxmargin.runtime.progress import note_reader, progress
+from maxmargin.runtime.progress import progress
 from maxmargin.solve import Result, describe_scales
-from maxmargin.validation.data import LARGEST_PRODUCT, name_overflow
+from maxmargin.validation.data import LARGEST_PRODUCT, name_overflow, stacked
 
 KEPT_NUMBERS = 1 << 22  # duals, slacks and labels of rows are kept in a model up to this many
 
@@ -65,28 +67,21 @@ class Opened:
 
     @classmethod
     def _of(cls, source: RowSource, targets: bool, threads: int | None) -> "Opened":
-        client = source.options.client
-        if client is None and source.on_dask:
-            client = _current_client()
+        client = client_of(source)
         if client is None:
             from maxmargin.rows.on_disk import RowsOnDisk
 
             found = survey(source, targets=targets)
             blocks = RowsOnDisk(source, found, regression=targets, threads=threads)
             return cls(source, found, blocks)
-        from maxmargin.rows.on_dask import (
-            RowsOnDask,
-            connect,
-            load_parts,
-            shares_files,
-            survey_on_dask,
-        )
+        from maxmargin.rows.cluster import Cluster, connect
+        from maxmargin.rows.on_dask import RowsOnDask, load_parts, survey_on_dask
 
         client = connect(client)
         parts = load_parts(source, client)
         found = survey_on_dask(source, client, targets=targets, parts=parts)
         remote = RowsOnDask(source, found, client, regression=targets, parts=parts)
-        if source.options.checkpoint is None and shares_files(client):
+        if source.options.checkpoint is None and Cluster(client).shares_files():
             # Else all iterations before would be made again when a worker is lost.
             folder = tempfile.mkdtemp(prefix="maxmargin-")
             weakref.finalize(remote, shutil.rmtree, folder, ignore_errors=True)
@@ -165,11 +160,48 @@ class Opened:
         return describe_scales(sizes, columns.means, self.source.feature_names)
 
 
-def _current_client() -> Any:
-    """Return the client of this process if there is one, as Dask itself would use."""
+class RowsRead(NamedTuple):
+    """All rows of a source, in memory."""
+
+    opened: Opened
+    X: Any
+    y: Any
+    weight: Any
+
+
+def read_into_memory(machine: Any, source: RowSource) -> RowsRead:
+    """Return all rows of a source, for machines that need them in memory.
+
+    Raises ValueError if they do not fit into the memory that the source may take, or are on a
+    cluster.
+    """
+    where = "are on a cluster"
+    if client_of(source) is None:
+        targets = not hasattr(machine, "class_weight")
+        opened = Opened.of(source, targets=targets, threads=count_threads(machine.n_jobs))
+        if opened.blocks.keeps_rows:
+            parts = [part for part in source if part.X.shape[0]]
+            X, y, weight = zip(*parts, strict=True)
+            return RowsRead(
+                opened,
+                stacked(list(X)),
+                None if y[0] is None else np.concatenate(y),
+                None if weight[0] is None else np.concatenate(weight),
+            )
+        where = "take more than half of memory=, which the source may use"
+    raise ValueError(
+        f"{type(machine).__name__} needs all rows in memory, and these {where}: fit "
+        "make_pipeline(Nystroem(), LinearSVC()) to the source, which reads it in blocks, or "
+        "PartitionedSVC, which needs rows in memory but no kernel values of all of them; or fit "
+        f"{type(machine).__name__} to some of the rows."
+    )
+
+
+def client_of(source: RowSource) -> Any:
+    """Return the client of the cluster on which rows are worked on; None: this process does."""
     distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return None
+    if source.options.client is not None or not source.on_dask or distributed is None:
+        return source.options.client
     try:
         return distributed.get_client()
     except ValueError:
@@ -224,7 +256,7 @@ def put_duals(problem: BlockedProblem, point: Point) -> Point:
 _UNFINISHED = (Status.MAX_ITER, Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 
 
-def remove_checkpoints(problems: list[Any], results: Sequence[Result] = ()) -> None:
+def remove_checkpoints(problems: list[BlockedProblem], results: list[Result]) -> None:
     """Remove what was kept in case that the fit had to go on from there, unless it still may."""
     if any(result.status in _UNFINISHED for result in results):
         return

@@ -16,6 +16,7 @@ from maxmargin.estimators.linear.partial_fit import ClassifierStream
 from maxmargin.estimators.machine import UNASKED, Formulated, Solved
 from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
+    ClassPlanes,
     HingeMultipliers,
     Subproblem,
     best_classes,
@@ -374,6 +375,14 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
 
     def _plane_classes(self) -> list[tuple[int, int]]:
         return [] if self._is_joint else self._pairs
+
+    def class_planes(self) -> ClassPlanes:
+        """Return between which classes the planes are that were solved for."""
+        check_is_fitted(self)
+        numbers = np.arange(len(self._pairs))
+        if self._is_joint:  # one of the classes may have no rows, but each has weights
+            numbers = np.array([one for one, _ in self._pairs])
+        return ClassPlanes(self._scheme, self._pairs, numbers, self._tie_order)
 
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems of these rows, and the model as their solutions.

@@ -1,6 +1,6 @@
 """What perceptrons share: parameters, the run and its report; then those with explicit weights."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
 from maxmargin.estimators.linear.blocked import Opened, as_source, by_parts, is_source
-from maxmargin.estimators.reductions import ScoresOnly, best_classes
+from maxmargin.estimators.reductions import ClassPlanes, ScoresOnly, best_classes
 from maxmargin.geometry.bounds import leads, update_bound
 from maxmargin.geometry.criterion import criterion_of_margins
 from maxmargin.geometry.inputs import row_products
@@ -26,6 +26,7 @@ from maxmargin.separability.decide import lifted_separator
 from maxmargin.solve import Callback, drive
 from maxmargin.solvers.perceptron import (
     BlockLearner,
+    Counts,
     Epoch,
     Learner,
     LinearLearner,
@@ -139,6 +140,65 @@ class LinearTrace(Trace):
         return steps
 
 
+# ------------------------------------------------------------------- a run of epochs
+
+
+class EpochLimits(NamedTuple):
+    """How long a perceptron may learn."""
+
+    stable: bool  # whether the model is good even if mistakes never cease
+    visits: float  # that max_epochs="auto" allows, but never fewer than 10 epochs …
+    most: int  # … nor more than these
+
+    def run(
+        self, model: Any, learner: Any, rows: Any, rule: Any, rng: np.random.Generator | None
+    ) -> Run:
+        """Let the learner make epochs over the rows until the rule or a limit ends the run."""
+        stable = self.stable or model.stop == "epochs"
+        at_max_iter = Status.EPOCHS if stable else Status.MAX_EPOCHS
+        max_epochs = model.max_epochs
+        if max_epochs == "auto":
+            max_epochs = np.clip(self.visits / len(rows), 10, self.most)
+        if model.stop == "one_pass":
+            at_max_iter, max_epochs = Status.ONE_PASS, 1
+        return drive(
+            run_epochs(learner, rows, rng),
+            rules=[rule],
+            max_iter=int(max_epochs),
+            at_max_iter=at_max_iter,
+            max_time=model.max_time,
+            callback=model.callback,
+            verbose=bool(model.verbose),
+        )
+
+
+def check_run(model: Any, stops: Sequence[str]) -> None:
+    """Raise an error if a parameter about a run has an invalid value."""
+    check_number(model, "margin", at_least=0)
+    check_choice(model, "stop", stops)
+    if not (isinstance(model.max_epochs, str) and model.max_epochs == "auto"):
+        check_number(model, "max_epochs", at_least=1, integer=True)
+    check_number(model, "max_time", above=0, optional=True)
+    for name in ("shuffle", "warm_start", "trace"):
+        check_flag(model, name)
+    check_progress(model)
+
+
+def report_run(model: Any, run: Run, counts: Counts, advice: str) -> None:
+    """Set the attributes that describe a run; warn, with advice, if it ran out of epochs."""
+    model.status_ = run.status
+    model.epochs_ = model.n_iter_ = run.iterations
+    model.mistakes_ = as_count(counts.mistakes)
+    model.updates_ = as_count(counts.updates)
+    done = f"{run.iterations} epoch{'' if run.iterations == 1 else 's'}"
+    if run.status is Status.STREAM:
+        done = f"{counts.visits:.15g} visits"
+    advice = f": {advice}" if run.status is Status.MAX_EPOCHS else ""
+    model.stop_reason_ = f"After {done}: {run.status.value}{advice}."
+    if run.status is Status.MAX_EPOCHS:
+        warn(model.stop_reason_, ConvergenceWarning)
+
+
 # ------------------------------------------------------------------- learning from mistakes
 
 
@@ -202,7 +262,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
         if is_source(X):
             return self._fit_source(as_source(X, y, sample_weight))
@@ -266,7 +326,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         self._refuse_in_streams()
         first = not hasattr(self, "status_")
         X = self._check_training_input(X, reset=first)
@@ -342,6 +402,14 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
         return best_classes(self.decision_function(X), self.classes_)
 
+    def class_planes(self) -> ClassPlanes:
+        """Return which classes have planes: one plane for two, else those that have rows."""
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            return ClassPlanes("ovr", [(1, 0)], np.arange(1))
+        seen = np.flatnonzero(self._seen)
+        return ClassPlanes("ovr", [(k, -1) for k in seen.tolist()], seen)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
 
@@ -350,20 +418,15 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         tags.input_tags.sparse = True
         return tags
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
         check_scale(self, "eta")
-        check_number(self, "margin", at_least=0)
-        check_choice(self, "stop", STOPS)
-        if not (isinstance(self.max_epochs, str) and self.max_epochs == "auto"):
-            check_number(self, "max_epochs", at_least=1, integer=True)
+        check_run(self, STOPS)
         check_choice(self, "keep", ("last", "best"))
         check_number(self, "change_tol", at_least=0)
         check_number(self, "validation_fraction", above=0, below=1)
         check_number(self, "n_iter_no_change", at_least=1, integer=True)
-        check_number(self, "max_time", above=0, optional=True)
-        for name in ("fit_intercept", "shuffle", "warm_start", "trace"):
-            check_flag(self, name)
-        check_progress(self)
+        check_flag(self, "fit_intercept")
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         return check_rows(self, X, reset=reset)
@@ -401,21 +464,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         self, learner: Learner, rows: Any, watch: "_Watch", rng: np.random.Generator | None
     ) -> Run:
         """Let the learner make epochs over the rows until the watch or a limit ends the run."""
-        at_max_iter = Status.EPOCHS if self._stable or self.stop == "epochs" else Status.MAX_EPOCHS
-        max_epochs = self.max_epochs
-        if max_epochs == "auto":
-            max_epochs = np.clip(self._auto_visits / len(rows), 10, 1000)
-        if self.stop == "one_pass":
-            at_max_iter, max_epochs = Status.ONE_PASS, 1
-        return drive(
-            run_epochs(learner, rows, rng),
-            rules=[watch],
-            max_iter=int(max_epochs),
-            at_max_iter=at_max_iter,
-            max_time=self.max_time,
-            callback=self.callback,
-            verbose=bool(self.verbose),
-        )
+        limits = EpochLimits(self._stable, self._auto_visits, 1000)
+        return limits.run(self, learner, rows, watch, rng)
 
     def _prove(self, learner: Any, evidence: list[Evidence]) -> None:
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
@@ -436,20 +486,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
 
     def _report(self, run: Run, learner: Learner) -> None:
         """Set the attributes that describe a run; warn if it ran out of epochs."""
-        self.status_ = run.status
-        self.epochs_ = self.n_iter_ = run.iterations
-        self.mistakes_ = as_count(learner.counts.mistakes)
-        self.updates_ = as_count(learner.counts.updates)
-        done = f"{run.iterations} epoch{'' if run.iterations == 1 else 's'}"
-        if run.status is Status.STREAM:
-            done = f"{learner.counts.visits:.15g} visits"
-        advice = ""
-        if run.status is Status.MAX_EPOCHS:
-            best = self.keep == "best"
-            advice = ": the best weights seen are kept" if best else f": {self._advice}"
-        self.stop_reason_ = f"After {done}: {run.status.value}{advice}."
-        if run.status is Status.MAX_EPOCHS:
-            warn(self.stop_reason_, ConvergenceWarning)
+        best = "the best weights seen are kept"
+        report_run(self, run, learner.counts, best if self.keep == "best" else self._advice)
 
     def _refuse_in_streams(self) -> None:
         """Raise if a parameter asks for something that needs all rows at once."""
@@ -608,8 +646,9 @@ class LinearPerceptron(MistakeDriven):
         self.trace = trace
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
+        super().check_parameters()
         if isinstance(self.init, str):
             check_choice(self, "init", ("zeros", "random"))
 

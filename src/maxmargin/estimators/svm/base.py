@@ -9,36 +9,39 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.formulations import Formulation, SolvedPlane, Training
 from maxmargin.estimators.kernel_input import count_threads
-from maxmargin.estimators.linear.blocked import as_source, by_parts, is_source
-from maxmargin.estimators.machine import UNASKED, Formulated, Solved, solver_settings
+from maxmargin.estimators.linear.blocked import (
+    as_source,
+    by_parts,
+    is_source,
+    nameless_rows,
+    read_into_memory,
+)
+from maxmargin.estimators.machine import UNASKED, Formulated, Solved
 from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
+    ClassPlanes,
     Pairs,
     Rest,
     best_classes,
     combined_scores,
-    joint_margin,
-    joint_slacks,
     lay_out,
     refuse_other_scheme,
 )
 from maxmargin.estimators.row_marks import mark_labelled, pair_up
 from maxmargin.estimators.svm.expansion import KernelExpansion, WeightedVectors
-from maxmargin.estimators.svm.gathered import gather_source, keep_names
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.losses import ON_EDGE, support_kinds
-from maxmargin.problems.problem import MulticlassProblem, Point, Status
-from maxmargin.rows.cluster import cluster_of, deal, run_tasks, share, threads_of
-from maxmargin.solve import Budget, Result, Settings, solve_all
+from maxmargin.problems.problem import Point, Status
+from maxmargin.solve import Result
 from maxmargin.validation.data import (
     check_classification,
     check_targets,
@@ -83,22 +86,16 @@ class KernelMachine(KernelExpansion):
 
     # ------------------------------------------------------------ check and state
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        if is_source(X):
-            return self._fit_source(X, y, sample_weight)
-        return super()._fit(X, y, sample_weight)
-
-    def _fit_source(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Fit to the rows of a source, read into memory."""
-        self.check_parameters()
-        opened, found = gather_source(self, X, y, sample_weight)
-        self._fit(*found)
-        keep_names(self, opened)
-        return self
-
     def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
         """Check the data, resolve the kernel's parameters, and leave out rows without weight."""
-        X = self._check_input(X, reset=reset)
+        if is_source(X):
+            rows = read_into_memory(self, as_source(X, y, sample_weight))
+            with nameless_rows():
+                X = self._check_input(rows.X, reset=reset)
+            rows.opened.check(self, reset=reset)
+            y, sample_weight = rows.y, rows.weight
+        else:
+            X = self._check_input(X, reset=reset)
         targets, weight, factors = self._check_targets(y, X.shape[0], sample_weight, reset)
         present = np.flatnonzero(weight > 0)
         if reset:
@@ -257,8 +254,6 @@ class KernelMachine(KernelExpansion):
             return None
         starts = []
         for k, (problem, own) in enumerate(zip(problems, self._gather(data, duals), strict=True)):
-            if isinstance(problem, MulticlassProblem):  # whose solver makes duals feasible
-                return [Point(None, last.intercept[np.unique(labels)], own)]
             # Rows that came, went or changed their weight leave duals that are not feasible.
             beta, _ = within_groups(problem.loss, own, problem.groups, problem.totals)
             w, b = last.plane(k, data) if self._is_linear(self.kernel_) else (None, 0.0)
@@ -322,26 +317,6 @@ def _same_rows(data: Training, kernel: Kernel, labels: Ints, last: Last) -> tupl
 # ------------------------------------------------------------------- classes
 
 
-class _PairsData(NamedTuple):
-    """What a fit is given, as tasks on a cluster get it."""
-
-    machine: Any
-    X: Any
-    y: Any
-    weight: Any
-
-
-def _solve_pairs(
-    given: _PairsData, starts: list[Point], chosen: list[int], settings: Settings
-) -> list[Result]:
-    """Solve some of the problems of a machine, on a worker."""
-    problems = clone(given.machine).formulate(given.X, given.y, given.weight).problems
-    everywhere = [Point()] * len(problems)
-    for k, start in zip(chosen, starts, strict=True):
-        everywhere[k] = start
-    return solve_all(problems, everywhere, settings, Budget(None), chosen)
-
-
 class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     """Base of SVC and NuSVC: pairs of classes, votes, and how duals are laid out."""
 
@@ -356,6 +331,12 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     def _layout(self) -> Pairs | Rest:
         """Which planes there are, and where duals of each class are."""
         return lay_out(len(self.classes_), self._scheme)
+
+    def class_planes(self) -> ClassPlanes:
+        """Return between which classes the planes are that were solved for."""
+        check_is_fitted(self)
+        pairs = [self._layout.pairs[k] for k in self._solved]
+        return ClassPlanes(self._scheme, pairs, self._solved, self._tie_order)
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
@@ -376,49 +357,11 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
 
     # ------------------------------------------------------------ pairs
 
-    def _solve_stated(
-        self,
-        given: tuple[Any, Any, Any],
-        formulated: Formulated,
-        starts: list[Point],
-        budget: Budget,
-    ) -> list[Result]:
-        if len(formulated.problems) > 1:
-            with cluster_of(None) as client:
-                if client is not None:
-                    return self._solve_on(client, given, formulated, starts)
-        return super()._solve_stated(given, formulated, starts, budget)
-
-    def _solve_on(
-        self, client: Any, given: tuple[Any, Any, Any], formulated: Formulated, starts: list[Point]
-    ) -> list[Result]:
-        """Solve pairs of classes as tasks on a cluster, where the problems are stated again."""
-        settings = solver_settings(self)
-        if self.max_time is not None or settings.callback is not None or settings.verbose:
-            raise ValueError(
-                "max_time, callback and verbose follow a fit in one process, and "
-                f"mm.on_cluster(client) fits this {type(self).__name__} in several: drop them, or "
-                "fit it outside of mm.on_cluster."
-            )
-        sizes = [len(problem) for problem in formulated.problems]
-        dealt = deal(sizes, 2 * threads_of(client))
-        shared = share(client, _PairsData, clone(self), *given)
-        tasks = [(shared, [starts[k] for k in some], some, settings) for some in dealt]
-        found = run_tasks(client, _solve_pairs, tasks, "pairs of classes")
-        results = {k: result for some, own in zip(dealt, found, strict=True)
-                   for k, result in zip(some, own, strict=True)}  # fmt: skip
-        return [results[k] for k in range(len(sizes))]
-
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems that were solved, and the model as their solutions."""
         check_is_fitted(self)
         refuse_other_scheme(self, self._scheme)
         return super().solution(X, y, sample_weight)
-
-    @property
-    def _is_joint(self) -> bool:
-        """Whether the classes were learnt together (two of them are a binary problem)."""
-        return self._scheme == "crammer_singer" and len(self.classes_) > 2
 
     def _places(self, data: Training) -> list[tuple[Any, Ints]]:
         """Return sides and rows of the duals of each subproblem."""
@@ -435,29 +378,12 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
 
     def _lay_out(self, data: Training, values: list[Floats]) -> Floats:
         out = np.zeros((self._layout.sign.shape[1], len(data)))
-        if self._is_joint:
-            out[np.unique(data.y)] = values[0].T
-            return out
         for place, own in zip(self._places(data), values, strict=True):
             out[place] = own
         return out
 
     def _gather(self, data: Training, values: Floats) -> list[Floats]:
-        if self._is_joint:
-            return [values[np.unique(data.y)].T]
         return [values[place] for place in self._places(data)]
-
-    def _planes(self, data: Training, form: Formulation, places: Ints) -> list[SolvedPlane]:
-        if not self._is_joint:
-            return super()._planes(data, form, places)
-        duals = np.zeros((len(self.classes_), len(data)))
-        duals[:, places] = self._duals
-        w = np.zeros(duals.shape)
-        w[:, places] = self.dual_coef_
-        if self._is_linear(self.kernel_):
-            w = self.coef_
-        beta = self._gather(data, duals)[0]
-        return [SolvedPlane(w[self._solved].T, self.intercept_[self._solved], beta)]
 
     def _keep_planes(self, data: Training, planes: list[SolvedPlane]) -> None:
         self._scheme = self.multi_class
@@ -492,17 +418,12 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
 
     @property
     def _slacks(self) -> Floats:
-        """ξ by (side, support vector); by support vector if the classes were learnt jointly."""
-        if self._is_joint:
-            scores = (self._products() + self.intercept_)[:, self._solved]
-            return joint_slacks(scores, np.searchsorted(self._solved, self._support_labels()))
+        """ξ by (side, support vector)."""
         layout, labels = self._layout, self._support_labels()
         by_side = layout.gather((self._products() + self.intercept_).T, labels)
         return np.asarray(np.maximum(0.0, 1 - layout.sign[labels].T * by_side))
 
     def _iterations(self, counts: list[int]) -> Any:
-        if self._is_joint:
-            return np.array(counts)
         iterations = np.zeros(len(self.intercept_), dtype=np.int64)
         iterations[self._solved] = counts
         return iterations
@@ -522,14 +443,12 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     def slack_(self) -> Floats:
         """Slacks ξ of the support vectors, 0 for other rows, in each problem."""
         check_is_fitted(self)
-        return self._among_rows(self._slacks if self._is_joint else self._by_pair(self._slacks))
+        return self._among_rows(self._by_pair(self._slacks))
 
     @property
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is, in each problem."""
         check_is_fitted(self)
-        if self._is_joint:
-            return np.asarray(support_kinds(self._slacks))
         kinds = np.where(self.dual_coef_ == 0, "", support_kinds(self._slacks))
         return np.asarray(self._by_pair(kinds))
 
@@ -537,8 +456,6 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     def margin_(self) -> Any:
         """1/‖w‖ in feature space, in each problem."""
         check_is_fitted(self)
-        if self._is_joint:
-            return joint_margin(self._weight_products()[np.ix_(self._solved, self._solved)])
         return float(self._margins()[0]) if len(self.classes_) == 2 else self._margins()
 
     # ------------------------------------------------------------ prediction
@@ -559,7 +476,7 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
             the number of pairs that each class wins, plus less than a half for the sum of its
             scores, which breaks ties: of shape (n_samples, n_classes). With "ovo" the scores of the
             pairs (0, 1), (0, 2), … (1, 2), …, positive for the first class of a pair. With a plane
-            for each class (multi_class="ovr" or "crammer_singer"): its score.
+            for each class (multi_class="ovr"): its score.
         """
         scores = self.pairwise_scores(X)
         if len(self.classes_) == 2:

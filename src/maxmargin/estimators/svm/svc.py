@@ -5,13 +5,14 @@ from typing import Any, Self
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import CSVCForm
 from maxmargin.estimators.machine import Formulated
-from maxmargin.estimators.svm.blocked import FitsBlocks
+from maxmargin.estimators.reductions import HingeMultipliers
+from maxmargin.estimators.svm.base import KernelClassifier
 from maxmargin.problems.problem import Intercept
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.parameters import check_choice, check_cost, check_flag
 
 
-class SVC(FitsBlocks):
+class SVC(HingeMultipliers, KernelClassifier):
     """Support vector classifier with any kernel, and a proof of how good it is.
 
     Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y f(x)) and f(x) = w·φ(x) + b, for every pair of
@@ -43,9 +44,8 @@ class SVC(FitsBlocks):
         the predicted class is the largest. They are fitted to the scores that rows would have had
         if they had been left out, which follow from the span of the support vectors, at about the
         cost of inverting the matrix of those with 0 < α < C. Up to 40 rows are left out in turn.
-        More than 6,000 such vectors, linear and indefinite kernels, "crammer_singer", and models
-        that overfit (by these scores) take five more fits instead, each without a fifth of the
-        rows.
+        More than 6,000 such vectors, linear and indefinite kernels, and models that overfit (by
+        these scores) take five more fits instead, each without a fifth of the rows.
     tol : float, default=1e-4
         Relative duality gap at which the answer is good enough, ≥ 0.
     cache_size : float or None, default=None
@@ -66,10 +66,9 @@ class SVC(FitsBlocks):
         For the linear kernel, where rows may be visited in random order. None is a fixed seed.
     fit_intercept : bool, default=True
         Whether there is an intercept b, which costs nothing, or b = 0.
-    multi_class : {"ovo", "ovr", "crammer_singer"}, default="ovo"
-        With more than two classes: a plane for every two of them, or for each class: against the
-        rest, or all classes in one joint problem, whose slack is what a row's own class lacks of a
-        lead of 1 over all others. For two classes "crammer_singer" is the binary problem with 2C.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        With more than two classes: a plane for every two of them, or for each class against the
+        rest. (One joint problem of all classes: ``LinearSVC(multi_class="crammer_singer")``.)
     memory : int or "auto", default="auto"
         Bytes that kept kernel values may take; "auto": cache_size, or half of what is free.
         The model does not depend on it, only the time. Up to 1,500 rows, or 3,000 of two among
@@ -99,8 +98,7 @@ class SVC(FitsBlocks):
         How many there are in each class.
     dual_coef_ : ndarray of shape (n_classes − 1, n_support), or (n_classes, n_support)
         Their duals times ±1. Row r is about the pair of a vector's own class c with class r, or
-        with class r + 1 if r ≥ c; for more than two classes with "ovr" or "crammer_singer", row r
-        is about class r.
+        with class r + 1 if r ≥ c; for more than two classes with "ovr", row r is about class r.
     intercept_ : ndarray of shape (n_planes,)
         b of each pair of classes, n_classes·(n_classes − 1)/2 of them, or of each class. Of two
         classes the second is positive, of a pair of more the first.
@@ -115,16 +113,14 @@ class SVC(FitsBlocks):
         certified".
     alpha_, slack_ : ndarray of shape (n_samples,) or (n_planes, n_samples)
         Dual variables ≥ 0, and slacks ξ of the support vectors (other rows have none at the
-        optimum). A joint problem has |β| for each class, but one slack for each row.
+        optimum).
     bound_multiplier_ : ndarray of the shape of slack_
         C − α ≥ 0, with the weights of rows and classes in C: the multipliers of ξ ≥ 0, whose
-        products with the slacks are 0 at the optimum. 0 for rows outside a pair or of weight 0. In
-        a joint problem, α is the dual of a row's own class.
+        products with the slacks are 0 at the optimum. 0 for rows outside a pair or of weight 0.
     support_kind_ : ndarray of str, of shape (n_support,) or (n_planes, n_support)
         "margin" (ξ ≤ 1e-5), "inside" (ξ ≤ 1) or "wrong side" (ξ > 1); "" where it has no part.
     margin_ : float or ndarray of shape (n_planes,)
-        1/‖w‖ in feature space: the distance from f = 0 to f = ±1. In a joint problem, the least
-        distance from a boundary between two classes to a lead of 1.
+        1/‖w‖ in feature space: the distance from f = 0 to f = ±1.
     kernel_ : Kernel
         The kernel with numbers for all its parameters.
     calibration_ : Calibration
@@ -208,8 +204,7 @@ class SVC(FitsBlocks):
         X : array-like or sparse matrix of shape (n_samples, n_features), or source
             Rows; float32 stays float32, sparse stays sparse. With kernel="precomputed" the square
             matrix of kernel values; with a function, whatever it takes. What ``mm.data.open``
-            returns, and collections of Dask, are read into memory if they fit, and else block by
-            block, or by the workers of a cluster: then the support vectors must fit.
+            returns, and collections of Dask, are read into memory, and must fit.
         y : array-like of shape (n_samples,)
             Labels of any kind; two or more classes. A source has its own.
         sample_weight : array-like of shape (n_samples,), optional
@@ -232,7 +227,7 @@ class SVC(FitsBlocks):
         super().check_parameters()
         check_cost(self)
         check_flag(self, "fit_intercept")
-        check_choice(self, "multi_class", ("ovo", "ovr", "crammer_singer"))
+        check_choice(self, "multi_class", ("ovo", "ovr"))
         if self.multi_class != "ovo" and self.decision_function_shape == "ovo":
             raise ValueError(
                 f"decision_function_shape='ovo' with multi_class={self.multi_class!r} is not "
@@ -245,4 +240,4 @@ class SVC(FitsBlocks):
         return CSVCForm(float(self.C), intercept, scheme=self.multi_class)
 
     def _plane_classes(self) -> list[tuple[int, int]]:
-        return [] if self._is_joint else self._layout.pairs
+        return self._layout.pairs

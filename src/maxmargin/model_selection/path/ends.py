@@ -18,13 +18,14 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Flags, Floats
+from maxmargin.budget import Budget
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.formulations import Training
 from maxmargin.kernels import Linear
 from maxmargin.model_selection.path.follow import Step, solve_at
 from maxmargin.problems.problem import Intercept, Status
 from maxmargin.runtime import clock
-from maxmargin.solve import Budget, Settings
+from maxmargin.solve import Settings
 
 _AT_BOUND = 1e-6  # of its bound
 _TRIES = 8

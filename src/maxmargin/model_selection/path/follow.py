@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.budget import Budget
 from maxmargin.certificates import certify_many
 from maxmargin.kernels.prepared import FloatArray
 from maxmargin.problems.problem import KernelProblem, Point, Problem, Run, Status
 from maxmargin.runtime import clock
 from maxmargin.runtime.progress import Bar
-from maxmargin.solve import Attempt, Budget, Result, Settings, solve
+from maxmargin.solve import Attempt, Result, Settings, solve
 from maxmargin.solvers.decomposition import COPIED, ROUNDS, OnMatrix, Workspace
 
 _POLISHED = 2e4  # numbers in X up to which solutions are polished beyond tol
@@ -40,27 +41,25 @@ def solve_path(
     settings: Settings,
     budget: Budget,
     bar: Bar,
-    chosen: list[int] | None = None,
 ) -> list[list[Step]]:
     """Solve problems that are stated at C = 1 for one C after the other (ascending).
 
     Returns the steps of each problem. Problems with a kernel share one Gram matrix, and each step
-    starts from the last. ``chosen``: the numbers of problems to solve, while others solve the rest.
+    starts from the last.
     """
-    every = list(range(len(problems))) if chosen is None else chosen
-    bar.update(total=len(every) * len(Cs))
+    bar.update(total=len(problems) * len(Cs))
     matrix = None
     with suppress(clock.OutOfTimeError), clock.limited(_time_on_matrix(budget)):
         if settings.callback is None and not settings.verbose:
             matrix = KernelValues.of(problems)
     found = []
-    for which, problem in enumerate(problems[k] for k in every):
+    for which, problem in enumerate(problems):
         known = [] if matrix is None else _solve_on_matrix(problem, Cs, settings, budget, matrix)
         steps: list[Step] = []
         for k, C in enumerate(Cs.tolist()):
             step = known[k] if k < len(known) else None
             if step is None or step.result.status is not Status.OPTIMAL:
-                budget.begin(problem, (len(every) - which) * len(Cs) - k)
+                budget.begin(problem, (len(problems) - which) * len(Cs) - k)
                 near = steps[-1] if step is None and steps else step
                 step = solve_at(problem, C, settings, budget, near)
             steps.append(step)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats
+from maxmargin.budget import Budget
 from maxmargin.certificates import Certificate
 from maxmargin.errors import warn
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
@@ -28,10 +29,9 @@ from maxmargin.model_selection.path.follow import Step, solve_at, solve_path
 from maxmargin.model_selection.path.result import RegularizationPath
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Problem, Status
-from maxmargin.rows.cluster import cluster_of, deal, run_tasks, share, threads_of
 from maxmargin.runtime.progress import Bar, progress
 from maxmargin.runtime.threads import one_blas_thread
-from maxmargin.solve import Budget, Settings
+from maxmargin.solve import Settings
 from maxmargin.validation.data import refuse_swapped
 from maxmargin.validation.parameters import shown
 
@@ -50,7 +50,6 @@ def regularization_path(
     tol: float | None = None,
     exact: bool | str = "auto",
     ends: bool | str = "auto",
-    client: Any = None,
 ) -> RegularizationPath:
     """Solve a machine for one C after the other, every solution certified.
 
@@ -81,13 +80,6 @@ def regularization_path(
     ends : "auto", True or False, default="auto"
         Whether to search for the ends of the path if neither an exact path nor the Cs themselves
         show them. "auto": if the Cs are to be chosen.
-    client : distributed.Client or str, default=None
-        A Dask cluster, or the address of its scheduler, on which pairs of classes (or classes
-        against the rest) are solved as tasks. Each goes along all C by itself, so that a machine of
-        two classes, a regression or classes that are learnt together are a single task. Exact
-        paths and the ends are computed in this process. The path is the same as without it, to the
-        last bit if machines are of one kind; the estimator must have neither ``max_time`` nor
-        ``callback`` nor ``verbose``. None: the cluster of ``mm.on_cluster``, if any.
 
     Returns
     -------
@@ -110,8 +102,8 @@ def regularization_path(
     costs = _check_costs(Cs)
     quiet, most = bool(machine.verbose), machine.max_time
     own = progress("Following the path", unit="point", max_time=most, quiet=quiet)
-    with cluster_of(client) as cluster, one_blas_thread(), own as bar:
-        return _follow(machine, (X, y, sample_weight), costs, exact, ends, bar, cluster)
+    with one_blas_thread(), own as bar:
+        return _follow(machine, (X, y, sample_weight), costs, exact, ends, bar)
 
 
 def _follow(
@@ -121,12 +113,10 @@ def _follow(
     exact: bool | str,
     ends: bool | str,
     bar: Bar,
-    client: Any,
 ) -> RegularizationPath:
     machine.set_params(C=1.0, warm_start=False)
     formulated = machine.formulate(*data)
     problems, settings = formulated.problems, solver_settings(machine)
-    _refuse_watchers(client, machine, settings)
     budget = Budget(machine.max_time)
     last = np.inf if isinstance(costs, int) else float(costs[-1])
     found, exact_reason = solve_exactly(problems, exact, last)
@@ -139,11 +129,7 @@ def _follow(
     known = [] if found is None else found.steps(Cs, float(machine.tol))
     steps = [known]
     if len(known) < len(Cs):
-        left = Cs[len(known) :]
-        if client is None:
-            steps = solve_path(problems, left, settings, budget, bar)
-        else:
-            steps = _solve_path_on(client, machine, data, problems, left, settings)
+        steps = solve_path(problems, Cs[len(known) :], settings, budget, bar)
         steps[0][:0] = known
     small = small or read_small_end([of_problem[0] for of_problem in steps])
     hard = hard or read_hard_end(steps, float(machine.tol))
@@ -158,56 +144,6 @@ def _follow(
             ConvergenceWarning,
         )
     return path
-
-
-def _refuse_watchers(client: Any, machine: Any, settings: Settings) -> None:
-    """Raise if a path on a cluster is to be watched from here."""
-    watched = settings.callback is not None or settings.verbose
-    if client is not None and (watched or machine.max_time is not None):
-        raise ValueError(
-            "max_time, callback and verbose of the estimator follow a path in one process, and "
-            "client= solves it in several: drop them, or use client=None."
-        )
-
-
-class _PathData(NamedTuple):
-    """The estimator at C = 1 and its data, as tasks on a cluster get them."""
-
-    machine: Any
-    X: Any
-    y: Any
-    weight: Any
-
-
-def _solve_path_on(
-    client: Any,
-    machine: Any,
-    data: tuple[Any, Any, Any],
-    problems: list[Any],
-    Cs: Floats,
-    settings: Settings,
-) -> list[list[Step]]:
-    """Solve the problems along C as tasks on a cluster, each task some of them."""
-    # Each task computes the kernel matrix, so that there are no more of them than work at a time.
-    dealt = deal([len(problem) for problem in problems], threads_of(client))
-    shared = share(client, _PathData, clone(machine), *data)
-    tasks = [(shared, some, Cs, settings) for some in dealt]
-    found = run_tasks(client, _solve_some, tasks, "a regularization path")
-    steps: list[list[Step]] = [[] for _ in problems]
-    for some, own in zip(dealt, found, strict=True):
-        for k, path in zip(some, own, strict=True):
-            steps[k] = [Step(C, problems[k].scaled(C), *rest) for C, *rest in path]
-    return steps
-
-
-def _solve_some(
-    given: _PathData, chosen: list[int], Cs: Floats, settings: Settings
-) -> list[list[tuple[float, Any, Floats]]]:
-    """Return C, result and scores of each step of some problems, on a worker."""
-    problems = clone(given.machine).formulate(given.X, given.y, given.weight).problems
-    with one_blas_thread(), progress("Following the path", quiet=True) as bar:
-        paths = solve_path(problems, Cs, settings, Budget(None), bar, chosen)
-    return [[(step.C, step.result, step.scores) for step in path] for path in paths]
 
 
 def _exact_ends(path: ExactPath) -> tuple[End | None, End | None]:

@@ -170,12 +170,12 @@ class RegularizationPath:
         ]
 
     def _sentences(self) -> list[str]:
-        """Return what there is to say about the whole path."""
+        """Return what there is to say about the path."""
         held = sum(certificate.holds(self.tol) for certificate in self.certificates)
         gap = max(certificate.relative_gap for certificate in self.certificates)
         proof = "all" if held == len(self) else f"{held}"
         ends = self.margins.reshape(len(self), -1)
-        said = [
+        sentences = [
             f"{len(self)} costs from C={self.Cs[0]:.4g} to {self.Cs[-1]:.4g}, {proof} certified "
             f"at tol={self.tol:g} (largest relative gap {gap:.2g})",
             f"margin 1/‖w‖ from {ends[0].min():.4g} down to {ends[-1].min():.4g}",
@@ -183,10 +183,10 @@ class RegularizationPath:
             _end("soft ≡ hard from", self.hard_C, self.hard_C_reason),
         ]
         if self.breakpoints is not None:
-            said.append(
+            sentences.append(
                 f"exact up to C={self.exact_until:.4g}, with {len(self.breakpoints)} breakpoints"
             )
-        return said
+        return sentences
 
 
 def _end(what: str, C: float | None, reason: str) -> str:

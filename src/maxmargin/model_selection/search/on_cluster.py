@@ -8,12 +8,11 @@ are refined, is decided in this process.
 
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection._validation import _fit_and_score
 
 from maxmargin._typing import Ints
 from maxmargin.estimators.kernel_input import named_kernel
@@ -25,9 +24,10 @@ from maxmargin.model_selection.search.evaluation import (
 )
 from maxmargin.model_selection.search.plan import Family, Split, Stage, View, group
 from maxmargin.model_selection.search.run import SearchRun, lay_out_starts
-from maxmargin.model_selection.search.shared_gram import find_shortage, state_jobs, suits_matrix
+from maxmargin.model_selection.search.shared_gram import state_jobs, suits_matrix
 from maxmargin.rows.cluster import run_tasks, scheduler_info, share, submit, threads_of
 from maxmargin.runtime.threads import one_blas_thread
+from maxmargin.validation.sklearn_private import fit_and_score
 
 _TASKS_PER_THREAD = 2  # fewer would leave workers without work towards the end
 
@@ -50,20 +50,19 @@ class BundleResult(NamedTuple):
     why_chains: str
 
 
-@dataclass(eq=False)
 class ClusterRun(SearchRun):
     """The candidates of a search in all its splits, each kernel setting on some worker."""
 
-    client: Any = None
-    tasks: int = 0
-    _data: Any = None  # futures: of the evaluation,
-    _bundles: list[tuple[Any, Bundle]] = field(default_factory=list)  # and of views
+    def __init__(self, client: Any, fits: SearchFits, candidates: Any, **given: Any) -> None:
+        super().__init__(fits, candidates, **given)
+        values = [getattr(fits, each.name) for each in fields(fits)]
+        self._client, self._data = client, share(client, SearchFits, *values)  # a future
+        self._bundles: list[tuple[Any, Bundle]] = []  # with the future of their view
+        self.tasks = 0
 
     def _evaluate_all(self, pool: Executor) -> None:
         del pool
-        given = [getattr(self.evaluation, each.name) for each in fields(self.evaluation)]
-        self._data = share(self.client, SearchFits, *given)
-        todo = [each for stage in group(self.evaluation.models) for each in self._divide(stage)]
+        todo = [each for stage in group(self.fits.models) for each in self._divide(stage)]
         for (view, bundle), result in zip(todo, self._run(todo), strict=True):
             self.matrices += result.matrices
             if not result.matrices:
@@ -78,12 +77,12 @@ class ClusterRun(SearchRun):
 
     def _divide(self, stage: Stage) -> Iterator[tuple[Any, Bundle]]:
         """Yield the tasks of families that share the steps before the machine."""
-        splits = self.evaluation.splits
+        splits = self.fits.splits
         suited = [family for family in stage.families if suits_matrix(family.machine)]
         kernels: dict[str, list[Family]] = {}
         for family in suited:
             kernels.setdefault(repr(named_kernel(family.machine)), []).append(family)
-        enough = _TASKS_PER_THREAD * threads_of(self.client)
+        enough = _TASKS_PER_THREAD * threads_of(self._client)
         views: list[tuple[Any, list[list[Split]]]]
         if stage.steps is None:
             # To compute a matrix for each split again is worth it only for workers without work.
@@ -91,7 +90,7 @@ class ClusterRun(SearchRun):
             views = [(None, [splits] if together else [[split] for split in splits])]
         else:
             views = [
-                (submit(self.client, _make_view, self._data, stage.steps, split), [[split]])
+                (submit(self._client, _make_view, self._data, stage.steps, split), [[split]])
                 for split in splits
             ]
         alone = [[family] for family in stage.families if family not in suited]
@@ -112,7 +111,7 @@ class ClusterRun(SearchRun):
     def _run(self, todo: list[tuple[Any, Bundle]]) -> Iterator[BundleResult]:
         self.tasks += len(todo)
         arguments = [(self._data, view, bundle) for view, bundle in todo]
-        return run_tasks(self.client, _evaluate, arguments, "a search")
+        return run_tasks(self._client, _evaluate, arguments, "a search")
 
     def _solve_to_tol(self, chosen: Ints, pool: Executor) -> None:
         del pool
@@ -140,25 +139,23 @@ def _places(family: Family, chosen: Ints) -> list[int]:
 # ------------------------------------------------------------------- on a worker
 
 
-def _make_view(evaluation: SearchFits, steps: Any, split: Split) -> View:
-    return next(evaluation.views(steps, [split]))
+def _make_view(fits: SearchFits, steps: Any, split: Split) -> View:
+    return next(fits.views(steps, [split]))
 
 
-def _evaluate(evaluation: SearchFits, view: View | None, bundle: Bundle) -> BundleResult:
+def _evaluate(fits: SearchFits, view: View | None, bundle: Bundle) -> BundleResult:
     """Fit and score the families of a bundle."""
     if view is None:
-        view = next(evaluation.views(None, evaluation.splits))
+        view = next(fits.views(None, fits.splits))
     numbers = [split.number for split in bundle.splits]
     splits = [split for split in view.splits if split.number in numbers]  # as rows of the view
-    why = view.objection or find_shortage(len(view.y), evaluation.memory, evaluation.threads)
-    with one_blas_thread(), quietly(), ThreadPoolExecutor(evaluation.threads) as pool:
+    why = fits.objection_to(view)
+    with one_blas_thread(), quietly(), ThreadPoolExecutor(fits.threads) as pool:
         if bundle.stage and not why:
-            found = _evaluate_on_matrix(evaluation, view, splits, bundle, pool)
+            found = _evaluate_on_matrix(fits, view, splits, bundle, pool)
             return BundleResult([each for some in found for each in some], len(found), "")
         chains = [
-            evaluation.follow_chain(view, family, split, list(range(len(family.costs))))
-            for family in bundle.families
-            for split in splits
+            fits.follow_chain(view, family, split) for family in bundle.families for split in splits
         ]
     return BundleResult(
         [each for chain in chains for each in chain], 0, why if bundle.stage else ""
@@ -166,16 +163,16 @@ def _evaluate(evaluation: SearchFits, view: View | None, bundle: Bundle) -> Bund
 
 
 def _evaluate_on_matrix(
-    evaluation: SearchFits, view: View, splits: list[Split], bundle: Bundle, pool: Executor
+    fits: SearchFits, view: View, splits: list[Split], bundle: Bundle, pool: Executor
 ) -> list[list[Evaluated]]:
     """Return the results of each kernel."""
-    gram = evaluation.gram_of(view, bundle.stage)
+    gram = fits.gram_of(view, bundle.stage)
     keys = [(id(family), split.number) for family in bundle.families for split in splits]
     kept = dict(zip(keys, bundle.starts, strict=True))
     found = []
     for kernel, jobs in state_jobs(replace(view, splits=splits), bundle.families):
         starts = [lay_out_starts(job, kept[id(job.family), job.split.number]) for job in jobs]
-        found.append(list(evaluation.solve(gram, kernel, jobs, pool, bundle.gap, starts)))
+        found.append(list(fits.solve(gram, kernel, jobs, pool, bundle.gap, starts)))
     return found
 
 
@@ -218,6 +215,6 @@ def _fit_one(
     test: Ints,
     options: dict[str, Any],
 ) -> Any:
-    return _fit_and_score(
+    return fit_and_score(
         clone(estimator), rows.X, rows.y, train=train, test=test, parameters=parameters, **options
     )

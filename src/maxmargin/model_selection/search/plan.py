@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
 from maxmargin.kernels import Kernel
 from maxmargin.validation.data import stacked
+from maxmargin.validation.sklearn_private import take_rows
 
 _MACHINES = (SVC, SVR, LinearSVC, LinearSVR)
 
@@ -118,7 +118,7 @@ class View:
     def take(self, rows: Ints) -> tuple[Any, Any, Floats | None]:
         """Return some of the rows with their targets and weights."""
         weight = None if self.weight is None else self.weight[rows]
-        return _safe_indexing(self.given, rows), _safe_indexing(self.y, rows), weight
+        return take_rows(self.given, rows), take_rows(self.y, rows), weight
 
 
 def views(
@@ -129,10 +129,10 @@ def views(
         yield View(_to_matrix(X), X, y, weight, splits)
         return
     for split in splits:
-        fitted, learnt = clone(steps), _safe_indexing(X, split.train)
-        given = fitted.fit_transform(learnt, _safe_indexing(y, split.train))
+        fitted, learnt = clone(steps), take_rows(X, split.train)
+        given = fitted.fit_transform(learnt, take_rows(y, split.train))
         train = _to_matrix(given)
-        test = _to_matrix(fitted.transform(_safe_indexing(X, split.test)))
+        test = _to_matrix(fitted.transform(take_rows(X, split.test)))
         objection = ""
         if train_scores and _differ(train, _to_matrix(fitted.transform(learnt))):
             objection = "a step transforms rows otherwise while it is fitted to them"
@@ -140,7 +140,7 @@ def views(
         yield View(
             stacked([train, test]),
             train if sp.issparse(train) else given,
-            _safe_indexing(y, both),
+            take_rows(y, both),
             None if weight is None else weight[both],
             [Split(split.number, np.arange(n), np.arange(n, len(both)))],
             fitted,

@@ -1,40 +1,84 @@
 """One search in this process: its candidates in all splits, and which of them are refined."""
 
+import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.kernels import Kernel
-from maxmargin.model_selection.search.contenders import Standings
 from maxmargin.model_selection.search.evaluation import (
     Evaluated,
     SearchFits,
     SparseDuals,
 )
-from maxmargin.model_selection.search.plan import Family, Split, View, group
+from maxmargin.model_selection.search.plan import Family, View, group
 from maxmargin.model_selection.search.shared_gram import (
     Job,
     SharedGram,
-    find_shortage,
     state_jobs,
     suits_matrix,
 )
 from maxmargin.runtime.progress import Bar
 from maxmargin.runtime.threads import one_blas_thread
 
-_ABANDONED = {
-    "fit_time": 0.0, "score_time": 0.0, "relative_gap": np.nan, "abandoned": True,
-    "test_scores": np.nan, "train_scores": np.nan,
-}  # fmt: skip
-
-
 _WIDE = 0.01  # relative gap of fits on a matrix whose candidates may be out
 _ENOUGH_ROWS = 500  # to learn from, for such gaps to save anything
+
+
+# ------------------------------------------------------------------- which candidates can still win
+#
+# A fit with an absolute duality gap g is no farther than √(2g) from the optimum, so its score of a
+# row x is off by at most √(2g·K(x, x)). At gaps worth having that is more than most scores, and it
+# rules out next to nothing. So the change is measured: the best candidates are solved to ``tol``,
+# and how much their scores change says how much others may. A candidate is out if it would not win
+# even if its score rose by twice the largest change seen and three rows more. All that are not out
+# are solved to ``tol``, which may show larger changes, and so on.
+
+_SAFETY = 2.0  # times the largest change seen
+_ROWS = 3  # whose weight is added, as few changes may have been seen, and small ones
+_FIRST = 0.1  # part of the candidates whose change is measured first
+_LEAST = 5  # of them
+
+
+class Standings:
+    """The mean scores of candidates, some solved to ``tol``, others to a wide gap.
+
+    ``unit`` is the weight of one scored row in a mean score.
+    """
+
+    def __init__(self, scores: Floats, final: Flags, unit: float) -> None:
+        self.scores, self.final, self.unit = scores.copy(), final.copy(), unit
+        self._changes: list[float] = []
+
+    def enter(self, candidate: int, score: float) -> None:
+        """Note the score of a candidate that has been solved to ``tol`` now."""
+        change = abs(score - self.scores[candidate])
+        if math.isfinite(change):
+            self._changes.append(float(change))
+        self.scores[candidate], self.final[candidate] = score, True
+
+    @property
+    def margin(self) -> float:
+        """By how much the score of a candidate may rise that was solved to a wide gap."""
+        return _SAFETY * max(self._changes, default=0.0) + _ROWS * self.unit
+
+    def contenders(self) -> Ints:
+        """Return the candidates that may still win and are not solved to ``tol``."""
+        wide = np.flatnonzero(~self.final)
+        reach = np.nan_to_num(self.scores[wide], nan=np.inf)  # they may have a score at ``tol``
+        if not self._changes:
+            first = max(_LEAST, math.ceil(_FIRST * len(self.scores)))
+            return np.sort(wide[np.argsort(-reach, kind="stable")[:first]])
+        leading = np.nan_to_num(self.scores[self.final], nan=-np.inf).max()
+        return np.asarray(wide[reach + self.margin >= leading])
+
+
+# ------------------------------------------------------------------- starts, and the run
 
 
 class Starts:
@@ -79,75 +123,45 @@ def lay_out_starts(job: Job, kept: list[SparseDuals] | None) -> list[Floats] | N
     return out
 
 
-class Racing:
-    """Which candidates can still win: their mean score, if the rest of it were the best possible.
+class SearchRun:
+    """The candidates of a search in all its splits.
 
-    Only a candidate that was scored in all splits eliminates others.
+    ``deciding`` reads the score by which candidates win; if it is None, all are solved to ``tol``.
     """
 
-    def __init__(self, n_splits: int, best_score: float | None) -> None:
-        self.active = best_score is not None
-        self._n_splits, self._best_score = n_splits, best_score
-        self._scores: dict[int, list[float]] = {}
-        self._leading = -np.inf
-
-    def enter(self, candidate: int, score: float) -> None:
-        """Note the score of a candidate in one more split."""
-        scores = self._scores.setdefault(candidate, [])
-        scores.append(float(score))
-        if len(scores) == self._n_splits and np.isfinite(scores).all():
-            self._leading = max(self._leading, float(np.mean(scores)))
-
-    def is_lost(self, candidate: int) -> bool:
-        """Return whether a candidate cannot win any more."""
-        if self._best_score is None:
-            return False
-        scores = self._scores.get(candidate, [])
-        rest = self._best_score * (self._n_splits - len(scores))
-        leading = self._leading - 1e-12 * max(1.0, abs(self._leading))
-        return (sum(scores) + rest) / self._n_splits < leading
-
-
-@dataclass(eq=False)
-class SearchRun:
-    """The candidates of a search in all its splits."""
-
-    evaluation: SearchFits
-    candidates: list[dict[str, Any]]
-    racing: Racing
-    verbose: int
-    bar: Bar
-    deciding: Callable[[Any], float] | None = None  # reads the score by which candidates win
-    results: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
-    matrices: int = 0
-    chains: int = 0
-    why_chains: str = ""
-    wide: float = field(init=False)  # the gap that fits on a matrix are solved to at first
-    starts: Starts = field(init=False)
-    refined: int = 0
-    _final: Flags = field(init=False)  # which candidates are solved to their ``tol``
-    _shared: list[tuple[SharedGram, Kernel, list[Job]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        few = max(len(split.train) for split in self.evaluation.splits) < _ENOUGH_ROWS
-        self.wide = 0.0 if self.deciding is None or few else _WIDE
-        self.starts = Starts(self.evaluation.memory // 8)
-        self._final = np.ones(len(self.candidates), bool)
+    def __init__(
+        self,
+        fits: SearchFits,
+        candidates: list[dict[str, Any]],
+        deciding: Callable[[Any], float] | None,
+        bar: Bar,
+        verbose: int,
+    ) -> None:
+        self.fits, self.candidates = fits, candidates
+        self._deciding, self._bar, self._verbose = deciding, bar, verbose
+        few = max(len(split.train) for split in fits.splits) < _ENOUGH_ROWS
+        self.wide = 0.0 if deciding is None or few else _WIDE  # gap of first fits on a matrix
+        self.results: dict[tuple[int, int], dict[str, Any]] = {}  # by candidate and split
+        self.starts = Starts(fits.memory // 8)
+        self.matrices = self.chains = self.refined = 0
+        self.why_chains = ""
+        self._final = np.ones(len(candidates), bool)  # which candidates are solved to ``tol``
+        self._shared: list[tuple[SharedGram, Kernel, list[Job]]] = []
 
     def run(self) -> None:
         """Score every candidate in every split."""
-        if self.verbose > 0:
-            n, m = len(self.candidates), len(self.evaluation.splits)
+        if self._verbose > 0:
+            n, m = len(self.candidates), len(self.fits.splits)
             sys.stdout.write(f"{n} candidates in {m} splits: {n * m} fits\n")
-        with ThreadPoolExecutor(self.evaluation.threads) as pool, one_blas_thread():
+        with ThreadPoolExecutor(self.fits.threads) as pool, one_blas_thread():
             self._evaluate_all(pool)
             self._refine(pool)
 
     def _evaluate_all(self, pool: Executor) -> None:
         """Score families on one matrix of kernel values if they can share it, else in chains."""
-        evaluation = self.evaluation
-        for stage in group(evaluation.models):
-            for view in evaluation.views(stage.steps, evaluation.splits):
+        fits = self.fits
+        for stage in group(fits.models):
+            for view in fits.views(stage.steps, fits.splits):
                 shared = self._choose_shared(view, stage.families)
                 if shared:
                     self._evaluate_on_matrix(view, shared, pool)
@@ -158,8 +172,7 @@ class SearchRun:
     def _choose_shared(self, view: View, families: list[Family]) -> list[Family]:
         """Return the families that are solved on a matrix of kernel values."""
         shared = [family for family in families if suits_matrix(family.machine)]
-        evaluation = self.evaluation
-        why = view.objection or find_shortage(len(view.y), evaluation.memory, evaluation.threads)
+        why = self.fits.objection_to(view)
         if shared and why:
             self.why_chains, shared = why, []
         if self.wide > 0.0:
@@ -168,11 +181,10 @@ class SearchRun:
         return shared
 
     def _evaluate_on_matrix(self, view: View, families: list[Family], pool: Executor) -> None:
-        gram = self.evaluation.gram_of(view, families)
+        gram = self.fits.gram_of(view, families)
         for kernel, jobs in state_jobs(view, families):
             self.matrices += 1
-            for some in self._rounds(jobs):
-                self._solve(gram, kernel, some, pool, self.wide)
+            self._solve(gram, kernel, jobs, pool, self.wide)
             if self.wide > 0.0:
                 self._shared.append((gram, kernel, jobs))
         gram.forget()
@@ -183,20 +195,20 @@ class SearchRun:
         starts = [
             lay_out_starts(job, self.starts.take(job.family, job.split.number)) for job in jobs
         ]
-        for found in self.evaluation.solve(gram, kernel, jobs, pool, wide, starts):
+        for found in self.fits.solve(gram, kernel, jobs, pool, wide, starts):
             self._enter(found)
 
     def _refine(self, pool: Executor) -> None:
         """Solve what may still win to ``tol``, until the winner is settled."""
         if self.wide == 0.0 or not self.matrices:
             return
-        splits = self.evaluation.splits
+        splits = self.fits.splits
         scored = sum(len(split.test) for split in splits)
         scores = np.array([self._mean_score(k) for k in range(len(self.candidates))])
         standings = Standings(scores, self._final, 1.0 / max(1, scored))
         while len(chosen := standings.contenders()):
-            self.bar.update(
-                total=(self.bar.total or 0) + len(chosen) * len(splits),
+            self._bar.update(
+                total=(self._bar.total or 0) + len(chosen) * len(splits),
                 note=f"{len(chosen)} candidates that may win",
             )
             self._solve_to_tol(chosen, pool)
@@ -215,62 +227,32 @@ class SearchRun:
                 gram.forget()
 
     def _mean_score(self, candidate: int) -> float:
-        assert self.deciding is not None
-        count = len(self.evaluation.splits)
+        assert self._deciding is not None
+        count = len(self.fits.splits)
         results = [self.results[candidate, k]["test_scores"] for k in range(count)]
-        return float(np.mean([self.deciding(scores) for scores in results]))
-
-    def _rounds(self, jobs: list[Job]) -> Iterator[list[Job]]:
-        """Yield the jobs all at once, or split by split those not yet eliminated."""
-        if not self.racing.active:
-            yield jobs
-            return
-        for split in self.evaluation.splits:
-            here = [job for job in jobs if job.split.number == split.number]
-            some = [job.take(self._drop_lost(job.family, job.split)) for job in here]
-            some = [job for job in some if len(job.family.costs)]
-            if some:
-                yield some
-
-    def _drop_lost(self, family: Family, split: Split) -> list[int]:
-        """Return the places in a family of candidates that can win; abandon the others."""
-        places = []
-        for place, candidate in enumerate(family.candidates.tolist()):
-            if self.racing.is_lost(candidate):
-                self._enter(Evaluated(candidate, split.number, _ABANDONED))
-            else:
-                places.append(place)
-        return places
+        return float(np.mean([self._deciding(scores) for scores in results]))
 
     def _evaluate_in_chains(self, view: View, family: Family, pool: Executor) -> None:
         """Fit by rising C in each split, each time starting from the last solution."""
         self.chains += len(view.splits)
-        for splits in [[split] for split in view.splits] if self.racing.active else [view.splits]:
-            places = [self._drop_lost(family, split) for split in splits]
-            chains = pool.map(self.evaluation.follow_chain, [view] * len(splits),
-                              [family] * len(splits), splits, places)  # fmt: skip
-            for chain in list(chains):
-                for each in chain:
-                    self._enter(each)
+        for chain in list(pool.map(partial(self.fits.follow_chain, view, family), view.splits)):
+            for each in chain:
+                self._enter(each)
 
     def _enter(self, found: Evaluated) -> None:
         """Note a result, and the duals of a fit that may be refined."""
-        self.bar.advance()
+        self._bar.advance()
         candidate, split, result, _ = found
         before = self.results.get((candidate, split))
         if before is not None:  # it was refined
             for name in ("fit_time", "score_time"):
                 result[name] += before[name]
         self.results[candidate, split] = result
-        if result["abandoned"]:
-            return
         self.starts.keep(found)
-        if self.racing.active:
-            self.racing.enter(candidate, result["test_scores"])
-        if self.verbose > 1:
+        if self._verbose > 1:
             settings = ", ".join(f"{k}={v}" for k, v in self.candidates[candidate].items())
             sys.stdout.write(
-                f"[split {split + 1}/{len(self.evaluation.splits)}] {settings}: "
+                f"[split {split + 1}/{len(self.fits.splits)}] {settings}: "
                 f"score={result['test_scores']}, gap {result['relative_gap']:.1e}, "
                 f"{result['fit_time']:.2f} s\n"
             )
@@ -278,7 +260,7 @@ class SearchRun:
     @property
     def sharing(self) -> str:
         """A sentence on what was shared."""
-        parts, splits = [], len(self.evaluation.splits)
+        parts, splits = [], len(self.fits.splits)
         if self.matrices:
             noun = "matrix" if self.matrices == 1 else "matrices"
             parts.append(f"{self.matrices} kernel {noun} served {splits} splits and all costs")

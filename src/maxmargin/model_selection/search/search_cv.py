@@ -1,37 +1,50 @@
 """Grid search that does once what its fits have in common."""
 
 import copy
-import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import sklearn
 from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
-from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
-from sklearn.model_selection._validation import (
-    _insert_error_scores,
-    _warn_or_raise_about_fit_failures,
-)
 from sklearn.utils import indexable
-from sklearn.utils.validation import _check_method_params, _num_samples
 
 from maxmargin.errors import DistributedFitError, warn
 from maxmargin.model_selection.search.evaluation import Scoring, SearchFits, quietly
 from maxmargin.model_selection.search.metrics import find_metrics
 from maxmargin.model_selection.search.on_cluster import ClusterRun, ask_for_memory, fit_each
 from maxmargin.model_selection.search.plan import Split, find_obstacle, steps_of
-from maxmargin.model_selection.search.run import Racing, SearchRun
+from maxmargin.model_selection.search.run import SearchRun
 from maxmargin.problems.gram import free_memory
 from maxmargin.rows.cluster import cluster_of
 from maxmargin.runtime import clock
 from maxmargin.runtime.progress import progress
-from maxmargin.validation.parameters import check_choice, check_flag, check_number
+from maxmargin.validation.parameters import check_choice, check_number
+from maxmargin.validation.sklearn_private import (
+    count_rows,
+    insert_error_scores,
+    report_failures,
+    scorers_of,
+)
 
-# Scorings whose largest value is 1, by the beginning of their name.
-_AT_MOST_ONE = ("balanced_", "accuracy", "f1", "precision", "recall", "jaccard", "roc_auc", "r2")
+_SCORER = type(make_scorer(accuracy_score))  # the class of scikit-learn's own scorers
+
+
+class _Setup(NamedTuple):
+    """What a search of any kind begins with."""
+
+    X: Any
+    y: Any
+    candidates: list[dict[str, Any]]
+    scorers: Any
+    metric: Any  # the name of the score by which a candidate wins
+    fit_params: dict[str, Any]
+    score_params: dict[str, Any]
+    drawn: list[tuple[Any, Any]]  # the splits
 
 
 class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
@@ -53,7 +66,8 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     param_grid : dict or list of dict
         The values to try, by the name of the parameter.
     scoring : str, callable, list, tuple or dict, default=None
-        As in GridSearchCV.
+        As in GridSearchCV. A function gets the models themselves, each fitted by itself in order
+        of rising C; so for a metric of your own, ``sklearn.metrics.make_scorer`` is faster.
     n_jobs : int or None, default=None
         Threads; None: 1, -1: all processors.
     refit : bool, str or callable, default=True
@@ -68,10 +82,6 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         The score of a fit that fails.
     return_train_score : bool, default=False
         Whether training rows are scored as well.
-    abandon : bool, default=False
-        Whether a candidate is given up once it cannot win any more, even if its scores in the
-        remaining splits were the best possible. Its score is then NaN, and ``abandoned`` in the
-        results is True. The winner is the same. Needs a single scoring with a largest value.
     memory : int or "auto", default="auto"
         Bytes that a kernel matrix, and copies of parts of it, may take; "auto": half of the free
         memory.
@@ -81,8 +91,8 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         those that may win are refined to ``tol``, from where they stand. The best
         score and its candidate, and those of all candidates that may win, are then as precise as
         with "all"; the scores of others are those of fits with the gaps that the results tell. See
-        the notes on when a candidate is out. Fits to few rows, and fits with ``abandon=True``, with
-        a callable ``refit``, or with several scorings and no ``refit``, are all solved to ``tol``.
+        the notes on when a candidate is out. Fits to few rows, with a callable ``refit``, or with
+        several scorings and no ``refit``, are all solved to ``tol``.
     client : distributed.Client or str, default=None
         A Dask cluster, or the address of its scheduler, whose workers do the fits: one task for
         each kernel setting, in one split or in all. The results are those of a search without it,
@@ -90,16 +100,15 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         ``n_jobs`` and ``memory`` are then those of a task ("auto": half of what the smallest worker
         has for each of its threads). The best candidate is fitted to all rows in this process.
         Rows travel with the tasks, up to 512 MB; of arrays from ``np.load(path, mmap_mode="r")``
-        only the path does. Other estimators are fitted as tasks too, one for each split. None: the
-        cluster of ``mm.on_cluster``, if any, else this process. A client is shared by clones of
-        the search; it is not pickled.
+        only the path does. Other estimators are fitted as tasks too, one for each split. None:
+        this process. A client is shared by clones of the search; it is not pickled.
 
     Attributes
     ----------
     cv_results_ : dict
         As in GridSearchCV; where work was shared also ``max_relative_gap`` over the splits, which
-        is at most ``tol`` where a candidate was solved to that, and with ``abandon=True`` whether a
-        candidate was ``abandoned``. Times of fits that share work are their share of it.
+        is at most ``tol`` where a candidate was solved to that. Times of fits that share work are
+        their share of it.
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_ :
         As in GridSearchCV. ``best_estimator_`` was fitted by itself and has its own certificate.
     multimetric_ : bool
@@ -147,7 +156,6 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         pre_dispatch: Any = "2*n_jobs",
         error_score: Any = np.nan,
         return_train_score: bool = False,
-        abandon: bool = False,
         memory: int | str = "auto",
         refine: str = "contenders",
         client: Any = None,
@@ -164,7 +172,6 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             error_score=error_score,
             return_train_score=return_train_score,
         )
-        self.abandon = abandon
         self.memory = memory
         self.refine = refine
         self.client = client
@@ -212,36 +219,21 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             return self._search(client, X, y, params)
 
     def _search(self, client: Any, X: Any, y: Any, params: dict[str, Any]) -> Self:
-        best_score, memory = self._best_possible_score(client), self._memory_limit(client)
+        memory = self._memory_limit(client)
         candidates = list(ParameterGrid(self.param_grid))
         models = [clone(self.estimator).set_params(**clone(c, safe=False)) for c in candidates]
         obstacle = self._find_obstacle(y, params, models)
         if obstacle:
             return self._search_plainly(client, X, y, params, obstacle)
-        scorers, metric = self._get_scorers()
-        X, y = indexable(X, y)
-        routed = self._get_routed_params_for_fit(_check_method_params(X, params))
-        drawn = self._draw_splits(X, y, routed.splitter.split)
-        if not drawn:
+        setup = self._set_up(X, y, params)
+        if not setup.drawn:
             return self._search_plainly(client, X, y, params, "there are no splits")
-        fit_params = {k: v for k, v in routed.estimator.fit.items() if v is not None}
-        weight = fit_params.get(_weight_name(self.estimator))
-        evaluation = SearchFits(
-            X,
-            y,
-            None if weight is None else np.asarray(weight, dtype=np.float64),
-            fit_params,
-            [_number_rows(k, rows, _num_samples(y)) for k, rows in enumerate(drawn)],
-            models,
-            self._scoring(scorers, routed.scorer.score),
-            memory,
-            int(effective_n_jobs(self.n_jobs)),
-        )
+        fits = self._shared_fits(setup, models, memory)
         with progress("Searching", unit="fit", quiet=self.verbose > 1) as bar:
-            bar.update(total=len(models) * len(drawn) + bool(self.refit))
-            racing, deciding = Racing(len(drawn), best_score), self._deciding_score(scorers)
-            given = (evaluation, candidates, racing, self.verbose, bar, deciding)
-            run = SearchRun(*given) if client is None else ClusterRun(*given, client=client)
+            bar.update(total=len(models) * len(setup.drawn) + bool(self.refit))
+            given = {"deciding": self._deciding_score(), "bar": bar, "verbose": self.verbose}
+            kind = SearchRun if client is None else partial(ClusterRun, client)
+            run = kind(fits, candidates, **given)
             try:
                 with quietly():  # here, as threads have their filters in common
                     run.run()
@@ -251,47 +243,51 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
                 if self.error_score == "raise":
                     raise
                 bar.forget()
-                return self._search_after_failure(client, X, y, params, drawn, failure)
-            self._conclude(run, metric)
-            self.scorer_ = getattr(scorers, "_scorers", scorers)
+                return self._search_after_failure(client, setup, params, failure)
+            self.sharing_ = run.sharing
+            results = (run.results[c, s] for c in range(len(models)) for s in range(self.n_splits_))
+            self._conclude(setup, list(results))
             if self.refit:
                 bar.update(note="the best on all rows")
-                self._refit(X, y, fit_params)
+                self._refit(setup)
         return self
 
-    def _scoring(self, scorers: Any, params: dict[str, Any]) -> Scoring:
-        metrics = find_metrics(self.scoring, is_classifier(self.estimator))
-        return Scoring(scorers, metrics, params, self.error_score, bool(self.return_train_score))
+    def _set_up(self, X: Any, y: Any, params: dict[str, Any]) -> _Setup:
+        scorers, metric = self._get_scorers()
+        X, y = indexable(X, y)
+        routed = self._get_routed_params_for_fit(params)
+        drawn = self._draw_splits(X, y, routed.splitter.split)
+        fit_params = {k: v for k, v in routed.estimator.fit.items() if v is not None}
+        candidates = list(ParameterGrid(self.param_grid))
+        return _Setup(X, y, candidates, scorers, metric, fit_params, routed.scorer.score, drawn)
 
-    def _best_possible_score(self, client: Any) -> float | None:
-        """Return the best score there can be, or None if no candidate is to be abandoned."""
-        check_flag(self, "abandon")
-        if not self.abandon:
-            return None
-        if client is not None:
-            raise ValueError(
-                "abandon=True goes from one split to the next, which leaves a cluster idle: use "
-                "abandon=False, or client=None."
-            )
-        name = self.scoring
-        if name is None or (isinstance(name, str) and name.startswith(_AT_MOST_ONE)):
-            return 1.0
-        if isinstance(name, str) and name.startswith("neg_"):
-            return 0.0
-        raise ValueError(
-            f"abandon=True needs a scoring whose best value is known, not {name!r}: 'accuracy', "
-            "'r2' or another that is at most 1, or one that begins with 'neg_'. Or use "
-            "abandon=False."
+    def _shared_fits(self, setup: _Setup, models: list[Any], memory: int) -> SearchFits:
+        weight = setup.fit_params.get(_weight_name(self.estimator))
+        scoring = Scoring(
+            setup.scorers,
+            find_metrics(self.scoring, is_classifier(self.estimator)),
+            _is_function(self.scoring),
+            setup.score_params,
+            self.error_score,
+            bool(self.return_train_score),
+        )
+        return SearchFits(
+            setup.X,
+            setup.y,
+            None if weight is None else np.asarray(weight, dtype=np.float64),
+            setup.fit_params,
+            [_number_rows(k, rows, count_rows(setup.y)) for k, rows in enumerate(setup.drawn)],
+            models,
+            scoring,
+            memory,
+            int(effective_n_jobs(self.n_jobs)),
         )
 
-    def _deciding_score(self, scorers: Any) -> Callable[[Any], float] | None:
+    def _deciding_score(self) -> Callable[[Any], float] | None:
         """Return what reads the score by which candidates win; None: all are solved to tol."""
-        several = isinstance(scorers, _MultimetricScorer)
-        if self.refine == "all" or self.abandon or callable(self.refit):
+        name, several = self.refit, isinstance(self.scoring, list | tuple | set | dict)
+        if self.refine == "all" or callable(name) or (several and not isinstance(name, str)):
             return None
-        if several and not isinstance(self.refit, str):
-            return None
-        name = self.refit
 
         def read(scores: Any) -> float:
             found = scores.get(name, np.nan) if isinstance(scores, dict) else scores
@@ -322,7 +318,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         if others:
             return f"fit is given {', '.join(sorted(others))}"
         weight = params.get(weight_name)
-        if weight is not None and np.shape(weight) != (_num_samples(y),):
+        if weight is not None and np.shape(weight) != (count_rows(y),):
             return f"{weight_name} is not one number for each row"
         obstacles = (find_obstacle(steps_of(model)[-1][1]) for model in models)
         return next(filter(None, obstacles), "")
@@ -342,10 +338,6 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         self, client: Any, X: Any, y: Any, params: dict[str, Any], why: str
     ) -> Self:
         """Search as GridSearchCV does."""
-        if self.abandon:
-            raise ValueError(
-                f"abandon=True is not possible for this search: {why}. Use abandon=False."
-            )
         with progress("Searching", unit="fit", quiet=self.verbose > 1):
             if client is None:
                 self.sharing_ = f"nothing: {why}"
@@ -363,43 +355,31 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
                 "A search on a cluster takes neither scikit-learn's callbacks nor its metadata "
                 "routing: turn them off, or use client=None."
             )
-        scorers, metric = self._get_scorers()
-        X, y = indexable(X, y)
-        routed = self._get_routed_params_for_fit(_check_method_params(X, params))
-        drawn = self._draw_splits(X, y, routed.splitter.split)
-        candidates = list(ParameterGrid(self.param_grid))
-        tasks = [(candidate, *rows) for candidate in candidates for rows in drawn]
+        setup = self._set_up(X, y, params)
+        tasks = [(candidate, *rows) for candidate in setup.candidates for rows in setup.drawn]
         if not tasks:
             raise ValueError(f"cv={self.cv!r} and param_grid leave nothing to fit.")
         options = {
-            "scorer": scorers, "verbose": 0, "fit_params": routed.estimator.fit,
-            "score_params": routed.scorer.score, "return_train_score": self.return_train_score,
+            "scorer": setup.scorers, "verbose": 0, "fit_params": setup.fit_params,
+            "score_params": setup.score_params, "return_train_score": self.return_train_score,
             "return_n_test_samples": True, "return_times": True, "error_score": self.error_score,
         }  # fmt: skip
-        out = fit_each(client, self.estimator, (X, y), tasks, options)
-        _warn_or_raise_about_fit_failures(out, self.error_score)
+        out = fit_each(client, self.estimator, (setup.X, setup.y), tasks, options)
+        report_failures(out, self.error_score)
         if callable(self.scoring):
-            _insert_error_scores(out, self.error_score)
-        results = self._format_results(candidates, self.n_splits_, out)
-        self._choose_best(results, out[0]["test_scores"], metric)
-        self.scorer_ = getattr(scorers, "_scorers", scorers)
+            insert_error_scores(out, self.error_score)
+        self._conclude(setup, out)
         if self.refit:
-            self._refit(X, y, routed.estimator.fit)
+            self._refit(setup)
 
     def _search_after_failure(
-        self,
-        client: Any,
-        X: Any,
-        y: Any,
-        params: dict[str, Any],
-        drawn: list[Any],
-        failure: Exception,
+        self, client: Any, setup: _Setup, params: dict[str, Any], failure: Exception
     ) -> Self:
         """Search as GridSearchCV does, in the splits already drawn: some can be drawn only once."""
         why, given = f"a fit failed ({failure})", self.cv
         try:
-            self.cv = drawn
-            self._search_plainly(client, X, y, params, why)
+            self.cv = setup.drawn
+            self._search_plainly(client, setup.X, setup.y, params, why)
         finally:
             self.cv = given
         means = [v for k, v in self.cv_results_.items() if k.startswith("mean_test_")]
@@ -408,24 +388,15 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             warn(f"The search shared no work: {why}.", RuntimeWarning)
         return self
 
-    def _conclude(self, run: SearchRun, metric: Any) -> None:
-        """Set the results, and choose the best candidate."""
-        count = len(run.candidates)
-        rows = [[run.results[c, s] for s in range(self.n_splits_)] for c in range(count)]
-        more: dict[str, list[Any]] = {
-            "max_relative_gap": [max(each["relative_gap"] for each in row) for row in rows],
-        }
-        if self.abandon:
-            more["abandoned"] = [any(each["abandoned"] for each in row) for row in rows]
-        keys = ["fit_time", "score_time", "test_scores"]
-        keys += ["train_scores"] if self.return_train_score else []
-        out = [{key: each[key] for key in keys} for row in rows for each in row]
-        with warnings.catch_warnings():
-            if self.abandon:
-                warnings.filterwarnings("ignore", "One or more of the t")
-            results = self._format_results(run.candidates, self.n_splits_, out, more)
-        self._choose_best(results, out[0]["test_scores"], metric)
-        self.sharing_ = run.sharing
+    def _conclude(self, setup: _Setup, out: list[dict[str, Any]]) -> None:
+        """Set the results, given candidate by candidate and split by split; choose the best."""
+        more: dict[str, list[Any]] = {}
+        if "relative_gap" in out[0]:
+            gaps = np.reshape([each.pop("relative_gap") for each in out], (-1, self.n_splits_))
+            more["max_relative_gap"] = gaps.max(axis=1).tolist()
+        results = self._format_results(setup.candidates, self.n_splits_, out, more)
+        self._choose_best(results, out[0]["test_scores"], setup.metric)
+        self.scorer_ = scorers_of(setup.scorers)
 
     def _choose_best(self, results: dict[str, Any], first_scores: Any, metric: Any) -> None:
         """Keep the results, and set the attributes of the best candidate."""
@@ -440,13 +411,20 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             self.best_params_ = results["params"][self.best_index_]
         self.cv_results_ = results
 
-    def _refit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
+    def _refit(self, setup: _Setup) -> None:
         began = clock.now()
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
-        self.best_estimator_ = best.fit(*((X,) if y is None else (X, y)), **fit_params)
+        rows = (setup.X,) if setup.y is None else (setup.X, setup.y)
+        self.best_estimator_ = best.fit(*rows, **setup.fit_params)
         self.refit_time_ = clock.now() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _is_function(scoring: Any) -> bool:
+    """Return whether a scoring is no metric but asks models for whatever it likes."""
+    each = scoring.values() if isinstance(scoring, dict) else [scoring]
+    return any(callable(one) and not isinstance(one, _SCORER) for one in each)
 
 
 def _weight_name(estimator: Any) -> str:

@@ -67,8 +67,6 @@ def suits_matrix(machine: Any) -> bool:
     """Return whether kernel values are worth keeping: problems are binary, convex, not linear."""
     if not isinstance(machine, SVC | SVR):
         return False
-    if isinstance(machine, SVC) and machine.multi_class == "crammer_singer":
-        return False
     kernel = named_kernel(machine)
     return kernel.psd is True and type(kernel) is not Linear
 

@@ -1,0 +1,1 @@
+"""Benchmarks beside other tools: a module each, with ``run(options) -> Report``."""

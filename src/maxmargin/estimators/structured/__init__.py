@@ -1,1 +1,0 @@
-"""Learners of structured outputs."""

@@ -1,0 +1,231 @@
+"""The structured support vector machine."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin._typing import Floats, Ints
+from maxmargin.certificates import certify_with_duals
+from maxmargin.estimators.callbacks import with_callbacks
+from maxmargin.estimators.machine import Formulated, Machine, Solved
+from maxmargin.problems.problem import Point
+from maxmargin.solve import SOLVERS, Callback, Plan, Result, Settings, plan, polishing
+from maxmargin.structured.certificate import certify_structured
+from maxmargin.structured.frank_wolfe import FrankWolfe
+from maxmargin.structured.outputs import StructuredOutputs
+from maxmargin.structured.problem import OutputDuals, StructuredProblem
+from maxmargin.validation.parameters import check_cost, check_flag, check_number, check_progress
+
+_AIM = 0.97  # of tol, which leaves a margin for rounding
+_ATTEMPTS = 3
+
+# What this room adds to the tables by which problems are solved and certified.
+SOLVERS[FrankWolfe] = "frank_wolfe"
+certify_with_duals.register(StructuredProblem, certify_structured)
+
+
+@plan.register
+def _(problem: StructuredProblem, settings: Settings) -> Plan:
+    numbers = len(problem) * problem.size
+    return Plan([FrankWolfe(settings.seed)] * _ATTEMPTS, _AIM, polishing(numbers))
+
+
+@dataclass(frozen=True)
+class StructuredForm:
+    """min ½‖w‖² + C Σ weightᵢ maxᵧ Hᵢ(y): one problem of all examples."""
+
+    C: float
+
+    def problems(self, data: Any, features: Any = None) -> list[Any]:
+        """Return the problem."""
+        return [StructuredProblem(data.examples, self.C * data.weight)]
+
+    def rows(self, data: Any) -> list[Ints]:
+        """Return which examples take part."""
+        return [np.arange(len(data.weight))]
+
+
+class StructuredSVC(StructuredOutputs, Machine):
+    """Support vector machine for outputs with structure: classes, sequences, or your own.
+
+    Minimises ½‖w‖² + C Σ ξ with ξᵢ = max over outputs y of loss(yᵢ, y) − ⟨w, ψ(xᵢ, yᵢ) − ψ(xᵢ, y)⟩:
+    the true output is to score higher than any other, by as much as that one would cost. The
+    prediction is the output with the highest score ⟨w, ψ(x, y)⟩.
+
+    Parameters
+    ----------
+    model : mm.structured.Model
+        What inputs and outputs are, and how they are scored: ``Multiclass`` or ``Chain`` of
+        ``mm.structured``, or a class of your own derived from ``mm.structured.Model``.
+    C : float, default=1.0
+        Cost of slack, > 0. It is that of one example: with a mean over n examples in place of the
+        sum, and λ/2‖w‖² in place of ½‖w‖², C is 1/(nλ).
+    tol : float, default=1e-3
+        Relative duality gap at which the answer is good enough.
+    max_iter : int, default=1000
+        Passes of the decoder over all examples.
+    max_time : float or None, default=None
+        Seconds allowed for the fit; the best answer so far is kept, with its gap.
+    warm_start : bool, default=False
+        Start from the last solution if it is of as many examples.
+    callback : callable or None, default=None
+        Called with a Progress (``iteration``, ``seconds``, ``iterate.relative_gap``) after each
+        pass; returning True ends the fit. scikit-learn's callbacks: ``set_callbacks``.
+    verbose : int, default=0
+        Write a line per pass.
+    trace : bool, default=False
+        Keep seconds and gap of each pass in ``trace_``.
+    random_state : int, Generator, RandomState or None, default=0
+        For the order in which examples are visited.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_weights,)
+        The weights w; ``model_.named_weights(coef_)`` says what each part is about.
+    model_ : mm.structured.Model
+        The model with what it learnt from the training data: sizes and labels. The parameter
+        ``model`` is left as it is.
+    certificate_ : StructuredCertificate
+        Bounds on the optimum: every example decoded anew, the dual's weights made anew from the
+        support outputs. If the model's decoder is not exact (``model.exact``), the gap is
+        unknown, and says so.
+    status_, stop_reason_, solver_, n_iter_ :
+        Why the fit stopped (an enum and a sentence), what solved it, in how many passes.
+    support_, support_outputs_, dual_coef_ : ndarray, list, ndarray
+        The outputs that hold the weights up: the number of the example, the output, and its dual
+        α > 0. Up to the drift in ``certificate_``, w = Σ α (ψ(x, truth) − ψ(x, output)).
+    n_features_in_, feature_names_in_, classes_ :
+        As far as the model has them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import maxmargin as mm
+    >>> rng = np.random.default_rng(0)
+    >>> Y = [np.cumsum(rng.random(6) < 0.3) % 3 for _ in range(40)]  # states that stay or go on
+    >>> X = [np.eye(3)[y] + 0.6 * rng.standard_normal((6, 3)) for y in Y]
+    >>> machine = mm.StructuredSVC(mm.structured.Chain(3)).fit(X, Y)
+    >>> machine.certificate_.holds(1e-3)
+    True
+    >>> machine.score(X, Y) > 0.9  # positions that are right
+    True
+    """
+
+    _forgotten = ("status_", "trace_", "n_features_in_", "feature_names_in_", "classes_")
+    n_jobs = None
+
+    def __init__(
+        self,
+        model: Any,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        trace: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.model = model
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+        self.trace = trace
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from inputs X with true outputs y.
+
+        Parameters
+        ----------
+        X : sequence
+            An input for each example, of the kind that the model takes.
+        y : sequence
+            The true output of each.
+        sample_weight : array-like of shape (n_examples,), optional
+            How many times each example counts; an example of weight 0 is absent.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def slack(self, X: Any, y: Any) -> Floats:
+        """Return ξ of each example: the most by which any output violates its margin."""
+        check_is_fitted(self)
+        examples = self.model_.examples(X, y)
+        found = examples.decode(np.arange(len(examples)), self.coef_)
+        return np.asarray(np.maximum(found.violations(self.coef_), 0.0))
+
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
+        self._check_model()
+        check_cost(self)
+        check_number(self, "tol", at_least=0)
+        check_number(self, "max_iter", at_least=1, integer=True)
+        check_number(self, "max_time", above=0, optional=True)
+        check_flag(self, "warm_start")
+        check_flag(self, "trace")
+        check_progress(self)
+
+    def _state(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Formulated:
+        data = self._examples(X, y, sample_weight, reset=reset)
+        form = StructuredForm(float(self.C))
+        return Formulated(data, form, form.problems(data))  # type: ignore[arg-type]
+
+    def adopt(self, formulated: Formulated, results: list[Result]) -> Self:
+        """Become the model that the solution of the problem stands for."""
+        data: Any = formulated.data
+        point = results[0].point
+        self._adopt_model(data.model)
+        self.coef_ = point.w
+        duals = point.beta.positive()
+        self.support_, self.support_outputs_ = data.kept[duals.rows], duals.outputs
+        self.dual_coef_ = duals.alpha
+        self._trained = data.n_rows, formulated.problems[0].cost
+        return self._report(data, results)
+
+    def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
+        """Return the problem of these examples, and the model as its solution."""
+        check_is_fitted(self)
+        stated = self._state(X, y, sample_weight, reset=False)
+        duals = _placed(stated, self._last()) or OutputDuals.none()
+        return [Solved(stated.problems[0], Point(self.coef_, 0.0, duals), stated.rows[0])]
+
+    def _last(self) -> Any:
+        return self.model_, self._trained, self.support_, self.support_outputs_, self.dual_coef_
+
+    def _starts(self, formulated: Formulated, last: Any) -> list[Point] | None:
+        duals, cost, new = _placed(formulated, last), last[1][1], formulated.problems[0].cost
+        if duals is None or len(cost) != len(new):
+            return None
+        alpha = duals.alpha * (new / cost)[duals.rows]
+        return [Point(None, 0.0, replace(duals, alpha=alpha))]
+
+    def _ill_scaled(self, data: Any) -> str:
+        return ""
+
+
+def _placed(stated: Formulated, last: Any) -> OutputDuals | None:
+    """Return the duals of a fit among these examples; None if they belong to others."""
+    data: Any = stated.data
+    model, (n_rows, _), support, outputs, alpha = last
+    same = type(model) is type(data.model) and n_rows == data.n_rows
+    if not same or not np.isin(support, data.kept).all():
+        return None
+    rows = np.searchsorted(data.kept, support)
+    try:
+        stated.problems[0].examples.cuts(rows, outputs)
+    except ValueError:  # of other lengths, or with labels that are unknown
+        return None
+    return OutputDuals(rows, outputs, alpha)

@@ -1,0 +1,434 @@
+"""Parts that cannot be learnt from, and fits that end early: what users are told, and left with."""
+
+import os
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+import maxmargin as mm
+from maxmargin.errors import DataFileError
+from maxmargin.problems.problem import Status
+from maxmargin.rows.on_dask import load_parts
+from tests.rows.conftest import Cluster
+
+PARTS, ROWS, D = 400, 60, 5
+BAD = 317
+Parts = list[Any]
+
+
+def make_parts(count: int = PARTS, dtype: Any = np.float64) -> Parts:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((count, ROWS, D)).astype(dtype)
+    y = (X[:, :, 0] + rng.standard_normal((count, ROWS)) > 0).astype(np.int64)
+    return [[X[k], y[k], np.ones(ROWS)] for k in range(count)]
+
+
+def set_nan(parts: Parts) -> None:
+    parts[BAD][0][7, 3] = np.nan
+
+
+def add_column(parts: Parts) -> None:
+    parts[BAD][0] = np.ones((ROWS, D + 1))
+
+
+def make_sparse(parts: Parts) -> None:
+    parts[BAD][0] = sp.csr_array(parts[BAD][0])
+
+
+def make_double(parts: Parts) -> None:
+    for part in parts:
+        part[0] = part[0].astype(np.float64 if part is parts[BAD] else np.float32)
+
+
+def make_text(parts: Parts) -> None:
+    parts[BAD][0] = np.full((ROWS, D), "text")
+
+
+def drop_label(parts: Parts) -> None:
+    parts[BAD][1] = parts[BAD][1][:-1]
+
+
+def name_labels(parts: Parts) -> None:
+    parts[BAD][1] = np.where(parts[BAD][1] > 0, "yes", "no")
+
+
+def halve_labels(parts: Parts) -> None:
+    parts[BAD][1] = parts[BAD][1] + 0.5
+
+
+def weigh_negatively(parts: Parts) -> None:
+    parts[BAD][2][3] = -1.0
+
+
+def weigh_by_nan(parts: Parts) -> None:
+    parts[BAD][2][3] = np.nan
+
+
+SPOILED: dict[Callable[[Parts], None], str] = {
+    set_nan: "column 3 has nan in row 7",
+    add_column: "6 columns, but others have 5",
+    make_sparse: "sparse, but others are dense",
+    make_double: "float64, but others hold float32",
+    make_text: "encode it as numbers",
+    drop_label: "60 rows, but there are 59 labels",
+    name_labels: "labels are strings",
+    halve_labels: "fractions",
+    weigh_negatively: r"weight in row 3 is -1",
+    weigh_by_nan: "weight in row 3 is nan",
+}
+
+
+def spoiled(spoil: Callable[[Parts], None]) -> list[tuple[Any, ...]]:
+    parts = make_parts()
+    spoil(parts)
+    return [tuple(part) for part in parts]
+
+
+@pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: str(spoil.__name__))
+def test_a_bad_part_is_named(spoil: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^part {BAD} .*{SPOILED[spoil]}"):
+        mm.LinearSVC().fit(mm.data.open(spoiled(spoil)))
+
+
+@pytest.mark.parametrize("spoil", [set_nan, add_column, name_labels], ids=lambda s: str(s.__name__))
+def test_a_bad_part_on_a_cluster_is_named_too(cluster: Cluster, spoil: Any) -> None:
+    kind = ValueError if spoil is name_labels else DataFileError
+    with pytest.raises(kind, match=rf"^part {BAD} .*{SPOILED[spoil]}"):
+        mm.LinearSVC().fit(mm.data.open(spoiled(spoil), client=cluster.ready(2)))
+
+
+def test_sources_that_begin_alike_are_not_taken_for_each_other(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    client, checkpoint = cluster.ready(2), tmp_path / "kept"
+    one, other = make_parts(30), make_parts(30)
+    for part in other[1:]:
+        part[0] = 1 - 2 * part[0]
+    sources = [mm.data.open([tuple(part) for part in parts]) for parts in (one, other)]
+    rows = load_parts(sources[0], client)  # they stay there
+    for source in sources:
+        expected = mm.LinearSVC(loss="squared_hinge").fit(source)
+        found = mm.LinearSVC(loss="squared_hinge").fit(source.with_options(client=client))
+        assert_array_equal(found.coef_, expected.coef_)
+    del rows
+    stop = at_iteration(3, lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        mm.LinearSVC(callback=stop).fit(
+            sources[0].with_options(checkpoint=checkpoint, every=1, client=None)
+        )
+    with pytest.raises(ValueError, match=r"kept.* holds a fit that was not finished"):
+        mm.LinearSVC().fit(sources[1].with_options(checkpoint=checkpoint, every=1))
+
+
+def test_labels_of_the_last_part_alone_are_found(cluster: Cluster) -> None:
+    parts = make_parts(20)
+    parts[-1][1][:] = 7
+    X, y, _ = (np.concatenate(column) for column in zip(*parts, strict=True))
+    source = mm.data.open([tuple(part[:2]) for part in parts])
+    expected = mm.LinearSVC(tol=1e-2, loss="squared_hinge").fit(X, y)
+    for rows in (source, source.with_options(client=cluster.ready(2))):
+        found = mm.LinearSVC(tol=1e-2, loss="squared_hinge").fit(rows)
+        assert_array_equal(found.classes_, [0, 1, 7])
+        assert_array_equal(found.coef_, expected.coef_)
+
+
+def test_a_single_class_and_no_weight_are_refused() -> None:
+    parts = make_parts(10)
+    ones = [(X, np.ones(ROWS)) for X, *_ in parts]
+    with pytest.raises(ValueError, match=r"at least 2 classes .* only one class: 1"):
+        mm.LinearSVC().fit(mm.data.open(ones))
+    weightless = [(X, y, 0 * weight) for X, y, weight in parts]
+    for machine in (mm.LinearSVC(), mm.LinearSVR()):
+        with pytest.raises(ValueError, match="weight"):
+            machine.fit(mm.data.open(weightless))
+
+
+def test_a_number_that_overflows_is_named() -> None:
+    parts = make_parts(10)
+    parts[4][0][2, 1] = 1e200
+    with pytest.raises(ValueError, match="Column 1 of X reaches 1e\\+200"):
+        mm.LinearSVC().fit(mm.data.open([tuple(part) for part in parts]))
+
+
+# ------------------------------------------------------------------- what changes during a fit
+
+
+class Reads:
+    """A part that is read from a file when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(self) -> tuple[Any, Any]:
+        rows = np.load(self.path)
+        return rows[:, 1:], rows[:, 0]
+
+
+def save_parts(folder: Path, count: int = 20) -> list[Path]:
+    paths = []
+    rng = np.random.default_rng(0)
+    for number in range(count):
+        rows = rng.standard_normal((2_000, D + 1))
+        rows[:, 0] = rows[:, 1] + rng.standard_normal(len(rows)) > 0
+        paths.append(folder / f"{number}.npy")
+        np.save(paths[-1], rows)
+    return paths
+
+
+def at_iteration(number: int, work: Callable[[], Any]) -> Callable[[Any], None]:
+    def callback(progress: Any) -> None:
+        if progress.iteration == number:
+            work()
+
+    return callback
+
+
+MEMORY = "4MB"  # not enough to keep the rows
+
+
+def test_a_file_that_disappears_between_passes_is_named(tmp_path: Path) -> None:
+    paths = save_parts(tmp_path)
+    source = mm.data.open([Reads(path) for path in paths], memory=MEMORY)
+    machine = mm.LinearSVC(callback=at_iteration(2, paths[13].unlink))
+    with pytest.raises(DataFileError, match=r"^part 13 .*13\.npy"):
+        machine.fit(source)
+    assert not hasattr(machine, "coef_")
+
+
+def test_a_part_that_changes_between_passes_is_named(tmp_path: Path) -> None:
+    paths = save_parts(tmp_path)
+    source = mm.data.open([Reads(path) for path in paths], memory=MEMORY)
+
+    def shorten() -> None:
+        np.save(paths[13], np.load(paths[13])[:-1])
+
+    with pytest.raises(DataFileError, match=r"^part 13 .*1999 rows.* 2000"):
+        mm.LinearSVC(callback=at_iteration(2, shorten)).fit(source)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_file_that_is_gone_when_the_fit_begins_is_named(tmp_path: Path, ending: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    for number, (X, y, _) in enumerate(make_parts(5)):
+        frame = pandas.DataFrame(X, columns=list("abcde")).assign(y=y)
+        path = tmp_path / f"part-{number}.{ending}"
+        if ending == "csv":
+            frame.to_csv(path, index=False)
+        else:
+            frame.to_parquet(path)
+    source = mm.data.open(str(tmp_path / f"part-*.{ending}"), label="y")
+    (tmp_path / f"part-3.{ending}").unlink()
+    with pytest.raises(DataFileError, match=rf"^part 3 .*part-3\.{ending}.* not there any more"):
+        mm.LinearSVC().fit(source)
+
+
+def test_a_file_that_is_gone_is_named_on_a_cluster_too(cluster: Cluster, tmp_path: Path) -> None:
+    paths = save_parts(tmp_path, 4)
+    source = mm.data.open([Reads(path) for path in paths], client=cluster.ready(2))
+    paths[2].unlink()
+    with pytest.raises(DataFileError, match=r"^part 2 .*2\.npy"):
+        mm.LinearSVC().fit(source)
+
+
+# ------------------------------------------------------------------- what blocks do not do
+
+
+REFUSED: list[dict[str, Any]] = [
+    {"penalty": "l1"},
+    {"penalty": "elasticnet"},
+    {"multi_class": "crammer_singer"},
+    {"probability": True},
+    {"solver": "subgradient"},
+]
+
+
+@pytest.mark.parametrize("parameters", REFUSED, ids=str)
+def test_what_needs_all_rows_in_memory_is_refused_before_rows_are_read(
+    parameters: dict[str, Any],
+) -> None:
+    [[name, value]] = parameters.items()
+    source = mm.data.open([tuple(part) for part in make_parts(3)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(source), "load", None)  # whoever reads rows fails
+        with pytest.raises(ValueError, match=rf"^{name}={value!r} needs all rows in memory"):
+            mm.LinearSVC(**parameters).fit(source)
+
+
+def test_labels_and_weights_belong_to_the_source() -> None:
+    X, y, weight = make_parts(1)[0]
+    source = mm.data.open(X, y)
+    with pytest.raises(ValueError, match=r"^y is given beside rows .* as y= or label="):
+        mm.LinearSVC().fit(source, y)
+    with pytest.raises(ValueError, match=r"^sample_weight is given beside rows .* as weight="):
+        mm.LinearSVR().fit(source, sample_weight=weight)
+    for machine in (mm.LinearSVC(), mm.LinearSVR()):
+        with pytest.raises(ValueError, match="requires y to be passed"):
+            machine.fit(mm.data.open(X))
+
+
+def test_models_know_the_columns_of_a_source() -> None:
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = make_parts(1)[0]
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    model = mm.LinearSVC().fit(mm.data.open(frame.assign(y=y), label="y", rows=7))
+    assert model.feature_names_in_.tolist() == list("abcde")
+    assert_array_equal(model.predict(mm.data.open(frame, rows=9)), model.predict(frame))
+    with pytest.raises(ValueError, match=r"feature names should match .* another order"):
+        model.predict(mm.data.open(frame[list("bacde")]))
+    with pytest.raises(ValueError, match="4 features, but LinearSVC is expecting 5"):
+        model.predict(mm.data.open(X[:, :4]))
+    with pytest.raises(ValueError, match="4 features, but LinearSVC is expecting 5"):
+        mm.certify(model, mm.data.open(X[:, :4], y))
+
+
+# ------------------------------------------------------------------- fits that end early
+
+
+class Counted:
+    """Chunks that can be iterated over again, and count how often a chunk is read."""
+
+    def __init__(self, work: Callable[[int], Any] = lambda reads: None) -> None:
+        self.parts, self.reads, self.work = make_parts(40), 0, work
+
+    def __iter__(self) -> Iterator[Any]:
+        for X, y, _ in self.parts:
+            self.reads += 1
+            self.work(self.reads)
+            yield np.repeat(X, 30, axis=0), np.repeat(y, 30)
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("tol", [1e-4])
+def test_ctrl_c_leaves_what_it_leaves_in_memory(tol: float) -> None:
+    X, y, _ = (np.concatenate(column) for column in zip(*make_parts(), strict=True))
+    models = []
+    for rows in ((X, y), (mm.data.open(X, y, rows=999),)):
+        model: Any = mm.LinearSVC(tol=tol, callback=at_iteration(3, interrupt))
+        with pytest.raises(KeyboardInterrupt, match="weights reached so far are kept"):
+            model.fit(*rows)
+        models.append(model)
+    one, other = models
+    assert one.status_ is other.status_ is Status.INTERRUPTED
+    assert_array_equal(other.coef_, one.coef_)
+    assert set(vars(one)) == set(vars(other))
+    assert other.certificate_.primal == pytest.approx(one.certificate_.primal, rel=1e-14)
+
+
+def test_ctrl_c_in_the_middle_of_a_pass_keeps_the_best_weights_so_far() -> None:
+    def work(reads: int) -> None:
+        if reads == 40 * 9 + 20:  # by the thread that reads ahead, or by another
+            os.kill(os.getpid(), signal.SIGINT)
+
+    chunks = Counted(work)
+    model: Any = mm.LinearSVC()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(mm.data.open(chunks, memory="8MB"))
+    assert model.status_ is Status.INTERRUPTED
+    assert model.coef_.any()
+    assert model.certificate_.primal >= model.certificate_.dual
+
+
+def test_ctrl_c_while_rows_are_surveyed_leaves_nothing() -> None:
+    def work(reads: int) -> None:
+        if reads == 20:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    model = mm.LinearSVC()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(mm.data.open(Counted(work), memory="8MB"))
+    assert not hasattr(model, "coef_")
+
+
+def test_a_fit_without_time_reads_rows_for_its_certificate_alone() -> None:
+    chunks = Counted()
+    model: Any = mm.LinearSVC(max_time=1e-6)
+    with pytest.warns(ConvergenceWarning, match="stopped at max_time"):
+        model.fit(mm.data.open(chunks, memory="8MB"))
+    assert model.status_ is Status.MAX_TIME
+    assert np.isfinite(model.certificate_.primal)
+    assert chunks.reads <= 6 * 40  # six passes: survey, bounds on both sides, a constant
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("how", ["max_iter", "callback", "Ctrl-C"])
+def test_a_fit_that_ended_early_goes_on_from_its_checkpoint(how: str, tmp_path: Path) -> None:
+    X, y, _ = (np.concatenate(column) for column in zip(*make_parts(), strict=True))
+    expected = mm.LinearSVC(tol=1e-8).fit(X, y)
+
+    def opened() -> Any:
+        return mm.data.open(X, y, rows=999, checkpoint=tmp_path).with_options(every=1)
+
+    def stop(progress: Any) -> bool:
+        if how == "Ctrl-C" and progress.iteration == 4:
+            interrupt()
+        return how == "callback" and progress.iteration == 4
+
+    first: Any = mm.LinearSVC(tol=1e-8, max_iter=4 if how == "max_iter" else 1000, callback=stop)
+    ends: Any = {
+        "max_iter": lambda: pytest.warns(ConvergenceWarning, match="stopped at max_iter"),
+        "Ctrl-C": lambda: pytest.raises(KeyboardInterrupt),
+    }
+    if how == "callback":
+        first.fit(opened())
+    else:
+        with ends[how]():
+            first.fit(opened())
+    assert list(tmp_path.rglob("*.npz"))
+    found = mm.LinearSVC(tol=1e-8).fit(opened())
+    assert_array_equal(found.coef_, expected.coef_)
+    assert found.n_iter_ == expected.n_iter_
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_a_row_of_a_table_without_a_label_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y\n1,0\n2,1\n3,\n4,1\n")
+    with pytest.raises(DataFileError, match=r"rows\.csv:4: there is no label"):
+        mm.LinearSVC().fit(mm.data.open(path, label="y"))
+
+
+def test_certify_needs_the_columns_of_the_fit_in_their_order() -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(rng.standard_normal((60, 3)), columns=list("abc"))
+    frame["y"] = (frame["a"] + frame["b"] > 0).astype(int)
+    other = mm.data.open(frame[["c", "b", "a", "y"]], label="y")
+    for machine in (mm.LinearSVC(), mm.PartitionedSVC(size=30)):
+        model = machine.fit(mm.data.open(frame, label="y"))
+        proof: Any = mm.certify(model, mm.data.open(frame, label="y"))
+        assert proof.relative_gap < 1e-3
+        for use in (model.predict, lambda source, model=model: mm.certify(model, source)):
+            with pytest.raises(ValueError, match="in another order"):
+                use(other)
+
+
+def test_certify_takes_no_notice_of_checkpoints(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    y = (X @ [1, 2, 3] + rng.standard_normal(300) > 0).astype(int)
+    source = mm.data.open(X, y, checkpoint=tmp_path / "kept").with_options(every=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mm.LinearSVC(tol=1e-9, max_iter=2).fit(source)
+    proof: Any = mm.certify(mm.LinearSVC(C=3.0).fit(X, y), source)
+    assert proof.relative_gap < 1e-3
+
+
+def test_transformers_that_differ_in_a_function_are_told_apart() -> None:
+    from sklearn.preprocessing import FunctionTransformer
+
+    source = mm.data.open(np.ones((4, 2)), [0, 1, 0, 1])
+    prints = {source.mapped(FunctionTransformer(f)).fingerprint() for f in (np.negative, np.abs)}
+    assert len(prints) == 2
