@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.cli import saved
 from maxmargin.cli.models import read_value, write_options
 from maxmargin.cli.options import KERNELS
 from maxmargin.kernels import as_kernel
@@ -58,7 +57,7 @@ def test_columns_of_a_later_file_may_stand_in_any_order_without_label(
 
 def test_standard_input_and_output(run: Run, rings: Path) -> None:
     text = rings.read_bytes()
-    assert run("fit", "-", "-o", "m.mmg", "--format", "svmlight", stdin=text).exit_code == 0
+    assert run("fit", "-", "-o", "m.mmg", stdin=text).exit_code == 0
     streamed = run("predict", "m.mmg", "-", stdin=text).stdout
     assert run("predict", "m.mmg", rings.name, "-o", "out.txt").stdout == ""
     assert Path("out.txt").read_text() == streamed
@@ -69,7 +68,7 @@ def test_standard_input_and_output(run: Run, rings: Path) -> None:
 
 
 def test_faults_of_standard_input_are_called_so(run: Run) -> None:
-    result = run("fit", "-", "-o", "m.mmg", "--format", "csv", stdin=b"a,y\n1,u\n2,v,7\n")
+    result = run("fit", "-", "-o", "m.mmg", stdin=b"a,y\n1,u\n2,v,7\n")
     assert result.exit_code == 1
     assert "standard input" in result.stderr
     assert "maxmargin-" not in result.stderr
@@ -116,16 +115,6 @@ def test_regressors_by_name(run: Run, houses: Path, model: str) -> None:
     assert run("fit", houses.name, "--model", model, "-o", "m.mmg").exit_code == 0
 
 
-def test_auto_takes_what_the_diagnosis_recommends(run: Run, rings: Path, houses: Path) -> None:
-    result = run("fit", rings.name, "--model", "auto", "-o", "m.mmg")
-    assert result.exit_code == 0, result.output
-    assert type(mm.load("m.mmg")).__name__ in ("SVC", "HardMarginSVC", "Pipeline")
-    assert "chosen" in result.stdout
-    result = run("fit", houses.name, "--model", "auto", "-o", "h.mmg")
-    assert "curved" in result.stdout or "not linear" in result.stdout
-    assert "SVR" in str(mm.load("h.mmg"))
-
-
 def test_probabilities_and_scores_are_tables(run: Run, people: Path) -> None:
     run("fit", people.name, "-o", "m.mmg", "--probability")
     proba = list(csv.reader(io.StringIO(run("predict", "m.mmg", people.name, "--proba").stdout)))
@@ -143,14 +132,14 @@ def test_probabilities_and_scores_are_tables(run: Run, people: Path) -> None:
 def test_rows_stay_in_blocks(run: Run, rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("fit", rings.name, "-o", "m.mmg")
     expected = run("predict", "m.mmg", rings.name).stdout
-    real, sizes = saved.read_rows, []
+    real, sizes = mm.data.read_rows, []
 
     def in_small_blocks(*given: Any, **named: Any) -> Any:
         for block in real(*given, **{**named, "rows": 7}):
             sizes.append(block.X.shape[0])
             yield block
 
-    monkeypatch.setattr(saved, "read_rows", in_small_blocks)
+    monkeypatch.setattr("maxmargin.cli.saved.read_rows", in_small_blocks)
     assert run("predict", "m.mmg", rings.name).stdout == expected
     assert max(sizes) == 7
 
@@ -196,7 +185,6 @@ def test_what_is_not_proved_is_saved_and_said(run: Run, rings: Path) -> None:
         (["--C", "-1"], "--C: C=-1.0 is not valid"),
         (["--param", "shrinking=1"], "--param shrinking: shrinking=1 is not valid"),
         (["--C", "one"], "not a valid float"),
-        (["--gamma", "wide"], "not a number, scale or auto"),
         (["--epsilon", "1"], "--epsilon is not for --model svc"),
         (["--param", "shrnking=False"], "Did you mean 'shrinking'"),
         (["--param", "shrinking"], "NAME=VALUE"),
@@ -205,7 +193,6 @@ def test_what_is_not_proved_is_saved_and_said(run: Run, rings: Path) -> None:
         (["--model", "svr", "--task", "classification"], "is for regression"),
         (["--test", "1"], "--test"),
         (["--scale", "huge"], "--scale"),
-        (["--format", "csv"], "standard input"),
     ],
 )
 def test_wrong_options_are_usage_errors(
@@ -248,27 +235,6 @@ def test_values_of_parameters_are_read_as_in_python(text: str, value: Any) -> No
     assert read_value(text) == value
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "there is no file"),
-        ("", "empty"),
-        ("a,y\n1,2\n3,2\n", "nothing to learn"),
-        ("a,y\n" + "".join(f"{i},so {i % 29}\n" for i in range(40)), "texts or names"),
-        ("1 5000000000:1\n2 1:1\n", "do not fit in memory"),
-    ],
-)
-def test_bad_data_is_a_sentence(run: Run, tmp_path: Path, content: str | None, words: str) -> None:
-    path = tmp_path / ("a.svm" if content and ":" in content else "a.csv")
-    if content is not None:
-        path.write_text(content)
-    result = run("fit", path.name)
-    assert result.exit_code == 1
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-    assert words in result.stderr
-
-
 def test_whole_numbers_may_be_either(run: Run, tmp_path: Path) -> None:
     rows = [f"{k / 7:.3f},{k % 40}" for k in range(120)]
     (tmp_path / "counts.csv").write_text("\n".join(["x,label", *rows]))
@@ -286,7 +252,7 @@ def test_models_that_cannot_be_read_are_sentences(run: Run, rings: Path) -> None
     for name, words in [
         ("broken.mmg", "broken.mmg"),
         ("none.mmg", "there is no file"),
-        (rings.name, "--model-format"),
+        (rings.name, rings.name),
     ]:
         result = run("predict", name, rings.name)
         assert result.exit_code == 1
@@ -386,13 +352,3 @@ def test_what_a_model_cannot_take_is_named_by_line_and_column(
     result = run("predict", "r.mmg", "-", stdin=b"1 1:0.5 99:1\n")
     assert result.exit_code == 1
     assert "1:9: index 99 is beyond n_features=2, the columns of the model" in result.stderr
-
-
-def test_a_class_of_one_row_cannot_be_split(run: Run, tmp_path: Path) -> None:
-    lines = [
-        f"{k},{k % 3},{'rare' if k == 7 else 'often' if k % 2 else 'seldom'}" for k in range(30)
-    ]
-    (tmp_path / "t.csv").write_text("\n".join(["u,v,label", *lines]))
-    result = run("fit", "t.csv", "--test", "0.3")
-    assert result.exit_code == 1
-    assert "Classes with too few members are: ['rare']" in result.stderr

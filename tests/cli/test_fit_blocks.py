@@ -10,9 +10,8 @@ import pytest
 
 import maxmargin as mm
 from maxmargin.cli import fit as fitting
-from maxmargin.cli import main, reading
+from maxmargin.cli import reading
 from maxmargin.rows.reading import counted_reading, describe_reading
-from maxmargin.runtime.progress import Bar
 from tests.cli.conftest import Run
 
 RunJson = Callable[..., Any]
@@ -164,12 +163,11 @@ def test_columns_may_stand_in_another_order_later(run: Run, parts: list[str]) ->
     assert run("predict", "m.mmg", "new.csv").stdout == "yes\nno\n"
 
 
-def test_lines_and_bars_say_how_much_was_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_say_how_much_was_read(capsys: pytest.CaptureFixture[str]) -> None:
     with counted_reading() as readers:
         mm.LinearSVC(verbose=1).fit(mm.data.open(X, WORDS, rows=500))
         lines = capsys.readouterr().out.splitlines()
         assert all(" pass" in line and line.endswith(" read") for line in lines)
-        assert Bar("Solving").describe().endswith(describe_reading())
         assert f"{readers[0].passes} passes, " in describe_reading()
     del readers
     gc.collect()
@@ -242,10 +240,8 @@ def test_texts_and_flags_are_no_labels(run: Run, tmp_path: Path) -> None:
     [
         (["--test", "0.3"], "--test is not for rows in blocks"),
         (["--model", "svc"], "For kernels, fit PartitionedSVC in Python, or Nystroem"),
-        (["--model", "auto"], "--model auto is not for rows in blocks"),
         (["--scale", "minmax"], "--scale minmax is not for rows in blocks"),
         (["--memory", "much"], "'much' is no amount of memory"),
-        (["--format", "csv"], "--format is for standard input"),
         (["--insecure"], "--insecure is for --cluster"),
         (["--cluster", "tcp://192.0.2.1:8786"], "is another machine without TLS"),
         (["--class-weight", "perhaps=2"], "no row has the label 'perhaps'"),
@@ -296,18 +292,3 @@ def test_rows_of_another_fit_are_not_certified(run: Run, parts: list[str]) -> No
     said = run("certify", "m.mmg", *parts[:2])
     assert said.exit_code == 1
     assert "m.mmg was fitted to 3000 rows, not to these 2000" in " ".join(said.stderr.split())
-
-
-def test_fields_are_in_the_documentation() -> None:
-    page = Path(__file__).parents[2].joinpath("docs/command-line.md").read_text(encoding="utf-8")
-    section = page.split("\n### fit\n")[1].split("\n### ")[0]
-    for field in ("passes", "bytes_read", "files", "parts"):
-        assert f"`{field}`" in section
-
-
-def test_help_names_what_several_files_are_for() -> None:
-    fit = main.get_command(None, "fit")  # type: ignore[arg-type]
-    assert fit is not None
-    assert "DATA..." in fit.get_usage(
-        fit.make_context("fit", ["x", "--help"], resilient_parsing=True)
-    )

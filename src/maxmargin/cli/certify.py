@@ -17,7 +17,6 @@ LOOSE = 1e-3  # for text models, which do not say how precisely they were solved
 def run(
     output: Output,
     model: str,
-    model_format: str | None,
     data: tuple[str, ...],
     tol: float | None,
     max_time: float,
@@ -28,7 +27,7 @@ def run(
 ) -> Exit:
     """Run the command."""
     blocks = take_block_options(lacking)
-    saved = read_model(model, model_format, **lacking)
+    saved = read_model(model, **lacking)
     try:
         if blocks.asked or are_several(data):
             if test_fraction is not None:

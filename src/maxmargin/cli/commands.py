@@ -27,15 +27,13 @@ Report
 @options.held_back("Part of the rows held back for testing.", 0.3)
 @options.max_time(30.0, "Time allowed for learning: diagnosis, search and fit together.")
 @options.seed
-@click.option(
-    "--report",
-    metavar="PATH",
-    type=click.Path(dir_okay=False),
-    help="Where to write the report, and beside it the fitted model with the ending .mmg; files "
-    "of these names are replaced. "
-    "Default: maxmargin-report.html here, with -2, -3, … where that exists.",
-)
-@click.option("--no-report", is_flag=True, help="Write no report and no model.")
+@options.declare({
+    "report": ({"metavar": "PATH", "type": click.Path(dir_okay=False)}, "Where to write the "
+               "report, and beside it the fitted model with the ending .mmg; files of these names "
+               "are replaced. Default: maxmargin-report.html here, with -2, -3, … where that "
+               "exists."),
+    "no-report": (options.FLAG, "Write no report and no model."),
+})  # fmt: skip
 def try_command() -> None:
     """Diagnose labelled data, take what is recommended, search around it, fit it, certify it.
 
@@ -71,7 +69,7 @@ saved           iris.mmg
 )
 @options.force
 @options.fixed
-@options.machine((*options.MODELS, "auto"))
+@options.machine(tuple(options.MODELS))
 @options.held_back("Hold back this part of the rows, and score the model on it. Default: none.")
 @options.memory
 @options.checkpoint
@@ -85,8 +83,6 @@ def fit() -> None:
     The model file holds the whole pipeline: how columns become numbers, how they are scaled, the
     machine, its certificate, and which columns a file needs for predictions. It is written
     completely or not at all, and loading it never runs code.
-
-    --model auto takes what the diagnosis of the data recommends.
 
     Several files, a pattern in quotes or a folder (Parquet, CSV, TSV or svmlight text, numbers in
     all columns but the label) are read in blocks, so that they may be larger than memory; so is one
@@ -120,17 +116,11 @@ The same model without a search:
 @options.force
 @options.searched
 @options.machine(options.SEARCHED_MODELS)
-@click.option(
-    "--folds", type=click.IntRange(2), default=5, show_default=True, help="Of cross-validation."
-)
-@click.option("--scoring", metavar="NAME", help="Scorer of scikit-learn. Default: accuracy, or r2.")
-@click.option(
-    "--refine",
-    type=click.Choice(["contenders", "all"]),
-    default="contenders",
-    show_default=True,
-    help="Which candidates are solved to --tol.",
-)
+@options.declare({
+    "folds": ({"type": click.IntRange(2), "default": 5, "show_default": True},
+              "Of cross-validation."),
+    "scoring": ({"metavar": "NAME"}, "Scorer of scikit-learn. Default: accuracy, or r2."),
+})  # fmt: skip
 @options.cluster("do the fits")
 def search() -> None:
     """Find the best C, γ and other parameters by cross-validation.
@@ -170,17 +160,13 @@ accuracy        97.78%  88.4% to 99.6%
     "Where to write the predictions, completely or not at all. Default: standard output.",
     dash=True,
 )
-@click.option("--proba", is_flag=True, help="Write probabilities of the classes as CSV.")
-@click.option("--decision", is_flag=True, help="Write values of the decision function as CSV.")
-@click.option(
-    "--score", is_flag=True, help="Print how good the predictions of labelled rows are instead."
-)
-@click.option(
-    "--scoring",
-    multiple=True,
-    metavar="NAME",
-    help="For --score: one more scorer of scikit-learn, such as f1_macro; may be repeated.",
-)
+@options.declare({
+    "proba": (options.FLAG, "Write probabilities of the classes as CSV."),
+    "decision": (options.FLAG, "Write values of the decision function as CSV."),
+    "score": (options.FLAG, "Print how good the predictions of labelled rows are instead."),
+    "scoring": ({"multiple": True, "metavar": "NAME"}, "For --score: one more scorer of "
+                "scikit-learn, such as f1_macro; may be repeated."),
+})  # fmt: skip
 @options.split
 @options.zero_based
 def predict() -> None:
@@ -215,11 +201,10 @@ To search for better parameters:
 @options.data
 @options.reading
 @options.max_time(30.0, "Time allowed, compilation aside; more rows are compared if there is more.")
-@click.option(
-    "--thorough",
-    is_flag=True,
-    help="Ask all questions, including those that cannot change the verdict.",
-)
+@options.declare({
+    "thorough": (options.FLAG, "Ask all questions, including those that cannot change the "
+                 "verdict."),
+})  # fmt: skip
 @options.seed
 def diagnose() -> None:
     """Say which kind of model the data need, with evidence, and the command that fits it.
@@ -251,12 +236,10 @@ $ maxmargin certify heart.model heart_scale.svm --C 1
 )
 @options.saved_model
 @options.data
-@click.option(
-    "--tol",
-    type=float,
-    metavar="NUMBER",
-    help="Relative gap to prove. Default: what the model was fitted with; 0.001 for text models.",
-)
+@options.declare({
+    "tol": ({"type": float, "metavar": "NUMBER"}, "Relative gap to prove. Default: what the model "
+            "was fitted with; 0.001 for text models."),
+})  # fmt: skip
 @options.lacking
 @options.max_time(60.0, "Time for finding a bound if the model has no dual variables.")
 @options.split
@@ -322,27 +305,15 @@ The studio opens in your browser; Ctrl-C ends it. Its address:
     see_also=("diagnose", "try"),
 )
 @click.argument("lesson", required=False, type=click.Path(dir_okay=False))
-@click.option(
-    "--data",
-    metavar="CSV",
-    type=click.Path(dir_okay=False),
-    help="A table to begin with: two of its columns are drawn, and the page can choose others.",
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default=True,
-    help="Port to listen on; 0 is any that is free.",
-)
-@click.option(
-    "--host",
-    metavar="ADDRESS",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on. Any other than the default can be reached from other machines.",
-)
-@click.option("--no-browser", is_flag=True, help="Only print the address of the page.")
+@options.declare({
+    "data": ({"metavar": "CSV", "type": click.Path(dir_okay=False)}, "A table to begin with: two "
+             "of its columns are drawn, and the page can choose others."),
+    "port": ({"type": click.IntRange(0, 65535), "default": 0, "show_default": True},
+             "Port to listen on; 0 is any that is free."),
+    "host": ({"metavar": "ADDRESS", "default": "127.0.0.1", "show_default": True}, "Address to "
+             "listen on. Any other than the default can be reached from other machines."),
+    "no-browser": (options.FLAG, "Only print the address of the page."),
+})  # fmt: skip
 def studio() -> None:
     """Open a page to draw points, drag them, and watch models answer.
 
@@ -367,19 +338,11 @@ heart.model is a LIBSVM model: svm-predict reads it.
 )
 @click.argument("source", type=click.Path(dir_okay=False))
 @click.argument("target", type=click.Path(dir_okay=False))
-@click.option(
-    "--to",
-    "target_format",
-    type=click.Choice((*options.MODEL_FORMATS, "onnx")),
-    help="Which model file TARGET is. Default: native for .mmg, ONNX for .onnx, else LIBLINEAR for "
-    "linear machines and LIBSVM for the others.",
-)
-@click.option(
-    "--from",
-    "model_format",
-    type=click.Choice(options.MODEL_FORMATS),
-    help="Which model file SOURCE is. Default: native for .mmg, else what its first line says.",
-)
+@options.declare({
+    "to": ({"type": click.Choice((*options.MODEL_FORMATS, "onnx"))}, "Which model file TARGET is. "
+           "Default: native for .mmg, ONNX for .onnx, else LIBLINEAR for linear machines and "
+           "LIBSVM for the others."),
+})  # fmt: skip
 @options.label
 @options.zero_based
 @options.lacking

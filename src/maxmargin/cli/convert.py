@@ -10,7 +10,7 @@ from maxmargin.cli import options
 from maxmargin.cli.command import Exit
 from maxmargin.cli.models import steps_of
 from maxmargin.cli.printing import Output
-from maxmargin.cli.saved import SavedModel, find_format, read_model
+from maxmargin.cli.saved import SavedModel, find_text_format, read_model
 from maxmargin.runtime.atomic_write import write_atomically
 
 TARGETS = (*options.MODEL_FORMATS, "onnx")
@@ -27,17 +27,17 @@ def run(
     output: Output,
     source: str,
     target: str,
-    target_format: str | None,
-    model_format: str | None,
+    to: str | None,
     label: str | None,
     zero_based: bool,
     **lacking: Any,
 ) -> Exit:
     """Run the command."""
-    if not (model_format or target_format or find_format(source)):
+    named = Path(source).suffix.lower() in _ENDINGS
+    if not (to or named or find_text_format(source)):
         return _convert_data(output, source, target, label=label, zero_based=zero_based)
-    saved = read_model(source, model_format, **lacking)
-    kind = target_format or _choose_format(saved, target)
+    saved = read_model(source, **lacking)
+    kind = to or _choose_format(saved, target)
     _save_as(saved, target, kind)
     output.text(f"{target} is a {DESCRIPTIONS[kind]}.")
     return output.finish(source=source, target=target, kind="model", format=kind)

@@ -17,16 +17,15 @@ def run(
     output.facts(dataset.facts())
     output.text()
     refuse_labels(dataset)
-    found = training.diagnose(dataset, {"seed": seed, "max_time": max_time, "thorough": thorough})
+    found = training.diagnose(dataset, random_state=seed, max_time=max_time, thorough=thorough)
     output.text(str(found))
     written = write_options(found.recommend())
     given = (*data, *option_words(dataset.given))
-    line = write_command("fit", *given, *(["--model", "auto"] if written is None else written))
+    line = write_command("try" if written is None else "fit", *given, *(written or ()))
     searched = _without_searched(written or [])
     search = write_command("search", *given, *searched) if searched else ""
     output.text()
-    others = "That is a model of scikit-learn. To fit the best of maxmargin's own all the same:"
-    output.text(others if written is None else "To fit it:")
+    output.text("To tune and fit it:" if written is None else "To fit it:")
     output.command_line(line)
     if search:
         output.text("To search for better parameters:")

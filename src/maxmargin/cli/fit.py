@@ -41,23 +41,17 @@ def run(
     model: str | None,
     scale: str | None,
     test_fraction: float | None,
-    label: str | None,
-    task: str | None,
-    zero_based: bool,
-    data_format: str | None,
     **parameters: Any,
 ) -> Exit:
     """Run the command."""
-    blocks = reading.take_block_options(parameters)
+    blocks, how = reading.take_block_options(parameters), reading.take_options(parameters)
+    how["task"] = find_task(model, how["task"])
     asked = Asked(model, scale, parameters, training.choose_path(path, data))
     training.refuse_to_replace(asked.path, force)
-    how = {"label": label, "zero_based": zero_based, "data_format": data_format}
-    task = find_task(model, task)
     if blocks.asked or reading.are_several(data):
         _refuse_in_blocks(asked, test_fraction)
-        return _fit_blocks(output, asked, data, {**how, "task": task}, blocks)
-    dataset = reading.read_data(data, task=task, **how)  # type: ignore[arg-type]
-    return _fit_rows(output, asked, dataset, test_fraction)
+        return _fit_blocks(output, asked, data, how, blocks)
+    return _fit_rows(output, asked, reading.read_data(data, **how), test_fraction)
 
 
 def _fit_rows(output: Output, asked: Asked, dataset: reading.Data, fraction: float | None) -> Exit:
@@ -65,18 +59,12 @@ def _fit_rows(output: Output, asked: Asked, dataset: reading.Data, fraction: flo
     detects = asked.model in DETECTORS
     if not detects:
         reading.refuse_labels(dataset)
-    seed, why, scale = asked.parameters["seed"], "", asked.scale
     kind = OUTLIERS if detects else dataset.task
-    train, test = reading.split_rows(dataset.y, kind, fraction, seed)
+    train, test = reading.split_rows(dataset.y, kind, fraction, asked.parameters["seed"])
     part = dataset.take(train)
-    if asked.model == "auto":
-        machine, own_scale, why = training.choose_machine(part, asked.parameters)
-        scale = scale or own_scale
-    else:
-        machine = make_machine(asked.model, dataset.task, part.y, asked.parameters)
-    pipeline = training.make_pipeline(part, machine, scale)
-    steps = ("model", training.describe_model(pipeline))
-    output.facts([*dataset.facts(), *([("chosen", why)] if why else []), steps])
+    machine = make_machine(asked.model, dataset.task, part.y, asked.parameters)
+    pipeline = training.make_pipeline(part, machine, asked.scale)
+    output.facts([*dataset.facts(), ("model", training.describe_model(pipeline))])
     code = training.fit_model(pipeline, part.X, part.y)
     training.save_model(output, pipeline, asked.path, dataset.layout, code)
     output.facts(_describe_end(pipeline))

@@ -29,7 +29,7 @@ SPREAD_OF_TUBE = 0.1  # of the targets' standard deviation
 def find_task(model: str | None, task: str | None) -> str | None:
     """Return the task that a model is for, or the one that is given; refuse a contradiction."""
     needed = "regression" if model in REGRESSORS else "classification"
-    if model is None or model == "auto":
+    if model is None:
         return task
     if model in DETECTORS:
         return task or "classification"
@@ -81,6 +81,8 @@ def read_parameters(options: Mapping[str, Any], y: Any) -> dict[str, Any]:
         for name, value in options.items()
         if value is not None and name not in ("param", "class_weight")
     }
+    if isinstance(given.get("gamma"), str):
+        given["gamma"] = read_value(given["gamma"])
     if not given.get("random_state"):
         given.pop("random_state", None)  # 0 is what models do by themselves
     weights = options.get("class_weight") or ()

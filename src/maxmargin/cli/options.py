@@ -30,12 +30,13 @@ KERNELS = (
 SCALES = ("standard", "minmax", "maxabs", "none")
 SEARCHED_MODELS = ("svc", "linear-svc", "nu-svc", "svr", "linear-svr", "nu-svr", "quantile-svr")
 MODEL_FORMATS = ("native", "libsvm", "liblinear")
-DATA_FORMATS = ("csv", "tsv", "json", "jsonl", "arff", "parquet", "svmlight")
 _MOST_NUMBERS = 10_000
 Decorator = Callable[[Any], Any]
 _SECONDS: dict[str, Any] = {"type": click.FloatRange(0, min_open=True), "metavar": "SECONDS"}
 _NUMBER: dict[str, Any] = {"type": float, "metavar": "NUMBER"}
 _WHOLE: dict[str, Any] = {"type": int, "metavar": "NUMBER"}
+_NAME: dict[str, Any] = {"metavar": "NAME"}
+FLAG: dict[str, Any] = {"is_flag": True}
 
 
 def together(*options: Decorator) -> Decorator:
@@ -49,22 +50,15 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
+def declare(options: dict[str, tuple[dict[str, Any], str]]) -> Decorator:
+    """Return a decorator with options by name: what they take, and what they are for."""
+    return together(*(
+        click.option(f"--{name}", name.replace("-", "_"), help=line, **takes)
+        for name, (takes, line) in options.items()
+    ))  # fmt: skip
+
+
 # ------------------------------------------------------------------- types
-
-
-class Gamma(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A number, or the name of a rule."""
-
-    name = "gamma"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the number or the name."""
-        if value in ("scale", "auto") or isinstance(value, float):
-            return value
-        try:
-            return float(value)
-        except ValueError:
-            self.fail(f"{value!r} is not a number, scale or auto", param, ctx)
 
 
 class Grid(click.ParamType):  # type: ignore[type-arg, unused-ignore]
@@ -99,32 +93,20 @@ class Grid(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 data = click.argument(
     "data", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="DATA..."
 )
-label = click.option(
-    "--label",
-    metavar="COLUMN",
-    help="Label column of a table: its name, or its number from 1. "
-    "Default: the one named label, target, class or y, else the last.",
-)
-task = click.option(
-    "--task",
-    type=click.Choice(TASKS),
-    help="Default: regression if the labels are numbers with fractions, or many different whole "
-    "numbers.",
-)
-zero_based = click.option(
-    "--zero-based", is_flag=True, help="Indices of svmlight text count from 0."
-)
-data_format = click.option(
-    "--format",
-    "data_format",
-    type=click.Choice(DATA_FORMATS),
-    help="Format of standard input (DATA is -). Default: decided by its content.",
-)
-reading = together(label, task, zero_based, data_format)
+label = declare({
+    "label": ({"metavar": "COLUMN"}, "Label column of a table: its name, or its number from 1. "
+              "Default: the one named label, target, class or y, else the last."),
+})  # fmt: skip
+zero_based = declare({"zero-based": (FLAG, "Indices of svmlight text count from 0.")})
+task = declare({
+    "task": ({"type": click.Choice(TASKS)}, "Default: regression if the labels are numbers with "
+             "fractions, or many different whole numbers."),
+})  # fmt: skip
+reading = together(label, task, zero_based)
 
 
 def _read_memory(context: Any, option: Any, text: str | None) -> int | None:
-    from maxmargin.rows.row_source import parse_memory
+    from maxmargin.rows.request import parse_memory
 
     try:
         return parse_memory(text)
@@ -132,37 +114,26 @@ def _read_memory(context: Any, option: Any, text: str | None) -> int | None:
         raise click.BadParameter(f"{wrong}.", context, option) from wrong
 
 
-memory = click.option(
-    "--memory",
-    metavar="AMOUNT",
-    callback=_read_memory,
-    help="Read the rows in blocks, within so much memory: 2GB, 512MiB. Default for several files: "
-    "an eighth of what the machine has.",
-)
-checkpoint = click.option(
-    "--checkpoint",
-    metavar="FOLDER",
-    type=click.Path(file_okay=False),
-    help="Read the rows in blocks, and save the fit there every few iterations: after it was "
-    "killed, the same command goes on from there.",
-)
+memory = declare({
+    "memory": ({"metavar": "AMOUNT", "callback": _read_memory}, "Read the rows in blocks, within "
+               "so much memory: 2GB, 512MiB. Default for several files: an eighth of what the "
+               "machine has."),
+})  # fmt: skip
+checkpoint = declare({
+    "checkpoint": ({"metavar": "FOLDER", "type": click.Path(file_okay=False)}, "Read the rows in "
+                   "blocks, and save the fit there every few iterations: after it was killed, the "
+                   "same command goes on from there."),
+})  # fmt: skip
 
 
 def cluster(does: str) -> Decorator:
     """Return a decorator with ``--cluster`` and ``--insecure``."""
-    return together(
-        click.option(
-            "--cluster",
-            metavar="ADDRESS",
-            help=f"Scheduler of a Dask cluster whose workers {does}, such as "
-            "tcp://127.0.0.1:8786; on other machines tls://. Default: this process.",
-        ),
-        click.option(
-            "--insecure",
-            is_flag=True,
-            help="Let --cluster be another machine without TLS: a trusted one.",
-        ),
-    )
+    return declare({
+        "cluster": ({"metavar": "ADDRESS"}, f"Scheduler of a Dask cluster whose workers {does}, "
+                    "such as tcp://127.0.0.1:8786; on other machines tls://. Default: this "
+                    "process."),
+        "insecure": (FLAG, "Let --cluster be another machine without TLS: a trusted one."),
+    })  # fmt: skip
 
 
 # ------------------------------------------------------------------- what commands share
@@ -176,13 +147,10 @@ def max_time(default: float | None, help_line: str) -> Decorator:
     )
 
 
-seed = click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Of everything that is drawn at random.",
-)
+seed = declare({
+    "seed": ({"type": click.IntRange(0, 2**32 - 1), "default": 0, "show_default": True},
+             "Of everything that is drawn at random."),
+})  # fmt: skip
 
 
 def held_back(help_line: str, default: float | None = None) -> Decorator:
@@ -208,62 +176,38 @@ def output(metavar: str, help_line: str, *, dash: bool = False) -> Decorator:
     return click.option("-o", "--output", "path", metavar=metavar, type=kind, help=help_line)
 
 
-force = click.option("--force", is_flag=True, help="Replace MODEL even if it is some other file.")
+force = declare({"force": (FLAG, "Replace MODEL even if it is some other file.")})
 
 
 # ------------------------------------------------------------------- models
 
 
-saved_model = together(
-    click.argument("model", type=click.Path(dir_okay=False)),
-    click.option(
-        "--model-format",
-        type=click.Choice(MODEL_FORMATS),
-        help="Which file MODEL is. Default: native if it ends in .mmg, else what its first line "
-        "says.",
-    ),
-)
+saved_model = click.argument("model", type=click.Path(dir_okay=False))
 # What text models do not hold.
-lacking = together(
-    click.option(
-        "-C",
-        "--C",
-        "C",
-        help="Cost that a LIBSVM or LIBLINEAR model was trained with (-c), which its file lacks.",
-        **_NUMBER,
-    ),
-    click.option("--epsilon", help="Its ε (-p), for regression.", **_NUMBER),
-    click.option("--nu", help="Its ν (-n).", **_NUMBER),
-)
-
-
-def _declare(names: dict[str, tuple[dict[str, Any], str]]) -> Decorator:
-    """Return a decorator with options by name: what they take, and what they are for."""
-    return together(*(
-        click.option(f"--{name}", name.replace("-", "_"), help=line, **takes)
-        for name, (takes, line) in names.items()
-    ))  # fmt: skip
-
-
+lacking = declare({
+    "C": (_NUMBER, "Cost that a LIBSVM or LIBLINEAR model was trained with (-c), which its file "
+          "lacks."),
+    "epsilon": (_NUMBER, "Its ε (-p), for regression."),
+    "nu": (_NUMBER, "Its ν (-n)."),
+})  # fmt: skip
 _GRID: dict[str, Any] = {"type": Grid(), "metavar": "LIST|LOW:HIGH:COUNT"}
-_NAME: dict[str, Any] = {"metavar": "NAME"}
-fixed = _declare({
+fixed = declare({
     "C": (_NUMBER, "Cost of slack. Default: 1; for regression the standard deviation of the "
           "targets, as if they were standardized."),
-    "gamma": ({"type": Gamma(), "metavar": "NUMBER|scale|auto"}, "Width of the kernel: larger is "
+    "gamma": ({"metavar": "NUMBER|scale|auto"}, "Width of the kernel: larger is "
               "narrower. Default: scale, 1/(columns × variance)."),
     "nu": (_NUMBER, "Of nu-svc, nu-svr and one-class, in (0, 1]. Default: 0.5."),
     "epsilon": (_NUMBER, "Errors up to this are free (svr, linear-svr). Default: a tenth of the "
                 "targets' standard deviation."),
 })  # fmt: skip
-searched = _declare({
+searched = declare({
     "C": (_GRID, "Costs to try. Default: 0.01:1000:6; for regression times the targets' "
           "deviation."),
     "gamma": (_GRID, "Widths of the kernel to try. Default: six around that of --gamma scale."),
     "nu": (_GRID, "Values of ν to try (nu-svc, nu-svr). Default: 0.1,0.2,…,0.6."),
     "epsilon": (_GRID, "Values of ε to try. Default: a tenth of the targets' deviation."),
 })  # fmt: skip
-_machine = _declare({
+_machine = declare({
     "kernel": ({"type": click.Choice(KERNELS)}, "Default: rbf, or linear for hard-margin and "
                "bayes-point."),
     "degree": (_WHOLE, "Of poly kernels. Default: 3."),

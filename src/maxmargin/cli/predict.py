@@ -36,7 +36,6 @@ PREPARING = ("ColumnTransformer", "SimpleImputer")
 def run(
     output: Output,
     model: str,
-    model_format: str | None,
     data: tuple[str, ...],
     path: str | None,
     proba: bool,
@@ -54,7 +53,7 @@ def run(
         raise click.UsageError("--scoring and --test are for --score.")
     if scoring:
         check_scoring(scoring)
-    saved = read_model(model, model_format)
+    saved = read_model(model)
     if score:
         if saved.task == OUTLIERS:
             raise click.ClickException(

@@ -26,7 +26,7 @@ from maxmargin.data import Labelled, read_labelled
 from maxmargin.data import open as open_rows
 from maxmargin.data.columns import QUANTITY_NAMES, resembles_measurement
 from maxmargin.data.opening import find_files, read_names
-from maxmargin.data.tables import LABEL_NAMES
+from maxmargin.data.table import find_label
 from maxmargin.rows.cluster import connect
 
 STDIN = "-"
@@ -66,18 +66,13 @@ def name_files(files: Sequence[Any]) -> str:
 
 
 @contextmanager
-def as_file(source: str, data_format: str | None) -> Iterator[str]:
+def as_file(source: str) -> Iterator[str]:
     """Give the path of a file with what is read; messages call standard input by its name."""
     if source != STDIN:
-        if data_format is not None:
-            raise click.UsageError(
-                "--format is for standard input (-): files say it by their name."
-            )
         yield source
         return
-    ending = {None: "", "svmlight": ".svm"}.get(data_format, f".{data_format}")
+    name = "standard input"
     with tempfile.TemporaryDirectory(prefix="maxmargin-") as folder:
-        name = f"standard input{ending}"
         with Path(folder, name).open("wb") as spooled:
             shutil.copyfileobj(sys.stdin.buffer, spooled)
         with chdir(folder):  # so that messages name the file without the folder
@@ -150,36 +145,33 @@ class Data:
         return found if self.source is None else {**found, **blocks}
 
 
-def read_data(
-    words: Sequence[str],
-    *,
-    label: str | None = None,
-    task: str | None = None,
-    zero_based: bool = False,
-    data_format: str | None = None,
-) -> Data:
-    """Read labelled rows into memory."""
-    given = {"label": label, "zero_based": zero_based, "task": task, "format": data_format}
+def take_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what the options say about how data is read, and remove them."""
+    return {name: options.pop(name) for name in ("label", "task", "zero_based")}
+
+
+def read_data(words: Sequence[str], **how: Any) -> Data:
+    """Read labelled rows into memory, as the options say."""
     if are_several(words):
-        rows = _load_several(words, {**given, "data_format": data_format})
+        rows = _load_several(words, how)
     else:
-        with as_file(words[0], data_format) as path:
-            rows = _load(path, label, zero_based=zero_based, task=task)
-    return as_data(words, rows, task, given)
+        with as_file(words[0]) as path:
+            rows = _load(path, **how)
+    return as_data(words, rows, **how)
 
 
-def as_data(words: Sequence[str], rows: Any, task: str | None, given: Any = ()) -> Data:
+def as_data(words: Sequence[str], rows: Any, task: str | None = None, **how: Any) -> Data:
     """Return rows in memory with what is to be learnt from them."""
     chosen, why = (task, "") if task else choose_task(rows.y, rows.label_name)
     facts = (rows.format, rows.label_name, rows.remarks, rows.layout)
-    return Data(tuple(words), chosen, why, *facts, rows, given=dict(given))
+    return Data(tuple(words), chosen, why, *facts, rows, given={**how, "task": task})
 
 
-def _load(path: str, label: str | None, **how: Any) -> Any:
+def _load(path: str, **how: Any) -> Any:
     """Return the rows of a file; sparse only if that is smaller."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the remarks say so too
-        found = read_labelled(path, label, **how)
+        found = read_labelled(path, **how)
     _refuse_columns(path, found.X.shape[1])
     return found._replace(X=found.X.toarray()) if is_dense_enough(found.X) else found
 
@@ -272,8 +264,6 @@ def open_data(
             "Standard input (-) comes once, and rows in blocks are read again and again: write it "
             "to a file."
         )
-    if reading["data_format"] is not None:
-        raise click.UsageError("--format is for standard input (-): files say it by their name.")
     files = find_files(list(words))
     label, remarks = _find_label(files[0], reading["label"])
     source = open_rows(
@@ -314,28 +304,13 @@ def _find_label(path: Path, label: str | None) -> tuple[Any, tuple[str, ...]]:
         return None, ()
     if width < 2:
         raise click.ClickException(f"{path}: only one column; a table needs a label and a feature.")
-    names = names or []
-    if label in names:
-        return label, ()
-    if label is not None and label.removeprefix("-").isdecimal():
-        return int(label), ()
-    if label is not None:
-        known = ", ".join(names[:20]) or "the file has no header"
-        raise click.ClickException(
-            f"{path}: no column is named {label!r} ({known}); name one of them, or give its "
-            "number, counted from 1."
-        )
-    named = [name for name in names if name.lower() in LABEL_NAMES]
-    named = [name for name in named if name.lower() in LABEL_NAMES[:2]] or named  # these are sure
-    if len(named) > 1:
-        raise click.ClickException(
-            f"{path}: columns {' and '.join(named)} could both be the label; name one with --label."
-        )
-    if named:
-        return named[0], ()
+    found = find_label(names, width, label, str(path))
+    place = width - 1 if found is None else found
+    named: Any = names[place] if names else place + 1
+    if found is not None:
+        return named, ()
     why = "No column is named label or target" if names else "The file has no header"
-    last: Any = names[-1] if names else width
-    return last, (f"{why}, so the last column, {last!r}, is taken as the label.",)
+    return named, (f"{why}, so the last column, {named!r}, is taken as the label.",)
 
 
 def with_label_kind(source: Any, kind: str) -> Any:

@@ -19,7 +19,6 @@ SHOWN = 12  # classes and columns that are listed; --json has all
 def run(
     output: Output,
     model: str,
-    model_format: str | None,
     data: tuple[str, ...],
     path: str | None,
     title: str | None,
@@ -28,7 +27,7 @@ def run(
     zero_based: bool,
 ) -> Exit:
     """Run the command."""
-    saved = read_model(model, model_format)
+    saved = read_model(model)
     if not data:
         if path is not None or test_fraction is not None:
             raise click.UsageError("-o and --test are for a page, which needs DATA.")

@@ -78,48 +78,25 @@ class SavedModel(NamedTuple):
         return view_model(self.model).count_training_rows()
 
 
-def read_model(path: str, model_format: str | None = None, **lacking: Any) -> SavedModel:
-    """Read a model file; ``lacking`` are parameters that text models do not have, such as C.
-
-    A native file that was converted from a text model may lack them, too.
-    """
+def read_model(path: str, **lacking: Any) -> SavedModel:
+    """Read a model file; ``lacking`` are parameters that text models do not have, such as C."""
     if not Path(path).is_file():
         raise click.ClickException(f"there is no file {path}")
-    kind = model_format or find_format(path)
-    if kind is None:
-        raise click.ClickException(
-            f"{path}: neither a model of maxmargin by its name (.mmg) nor one of LIBSVM or "
-            "LIBLINEAR by its first line; say what it is with --model-format."
-        )
+    kind = find_text_format(path) or "native"
     given = {name: value for name, value in lacking.items() if value is not None}
-    if kind == "native":
-        saved = SavedModel(path, kind, *mm.files.load_described(path))
-        _complete(saved, given)
-        return saved
-    load = mm.files.load_libsvm if kind == "libsvm" else mm.files.load_liblinear
-    return SavedModel(path, kind, load(path, **given), None, {})
-
-
-def _complete(saved: SavedModel, given: dict[str, Any]) -> None:
-    """Set parameters that a native file lacks, as it was converted from a text model."""
-    for name, value in given.items():
-        known = getattr(saved.machine, name, 0)
-        if not hasattr(saved.machine, "origin_"):
-            raise click.UsageError(f"--{name}: {saved.path} is a model of maxmargin, and knows it.")
-        if known not in (None, value):
-            raise click.UsageError(
-                f"--{name} {value:g}: {saved.path} says {known}; convert the text model with "
-                f"--{name} {value:g} for another one."
-            )
+    if kind != "native":
+        load = mm.files.load_libsvm if kind == "libsvm" else mm.files.load_liblinear
+        return SavedModel(path, kind, load(path, **given), None, {})
+    saved = SavedModel(path, kind, *mm.files.load_described(path))
+    for name, value in given.items():  # that a text model lacked from which it was converted
+        if getattr(saved.machine, name, 0) not in (None, value):
+            raise click.UsageError(f"--{name}: {path} is a model of maxmargin, and knows it.")
         saved.machine.set_params(**{name: value})
+    return saved
 
 
-def find_format(path: str) -> str | None:
-    """Return which program wrote a model file, by its ending or its first word; None if none."""
-    if Path(path).suffix.lower() == ".mmg":
-        return "native"
-    if not Path(path).exists():
-        raise click.ClickException(f"there is no file {path}")
+def find_text_format(path: str) -> str | None:
+    """Return which other program wrote a model file, by its first word; None if none did."""
     with open(path, "rb") as file:
         start = file.read(200).lstrip().split(maxsplit=1)
     return _FIRST_WORDS.get(start[0]) if start else None

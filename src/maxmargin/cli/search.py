@@ -24,7 +24,6 @@ from maxmargin.cli.printing import Output, certificate_to_json
 from maxmargin.cli.scores import check_scoring, readable, shown
 
 SEARCHED = ("C", "gamma", "nu", "epsilon")
-SEARCHED_MODELS = ("svc", "linear-svc", "nu-svc", "svr", "linear-svr", "nu-svr", "quantile-svr")
 DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2"}
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 NUS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
@@ -42,23 +41,17 @@ def run(
     scale: str | None,
     folds: int,
     scoring: str | None,
-    refine: str,
     cluster: str | None,
     insecure: bool,
-    task: str | None,
-    label: str | None,
-    zero_based: bool,
-    data_format: str | None,
     **parameters: Any,
 ) -> Exit:
     """Run the command."""
     check_scoring((scoring,) if scoring else ())
     if path is not None:
         training.refuse_to_replace(Path(path), force)
-    dataset = reading.read_data(
-        data, label=label, task=find_task(model, task), zero_based=zero_based,
-        data_format=data_format,
-    )  # fmt: skip
+    how = reading.take_options(parameters)
+    how["task"] = find_task(model, how["task"])
+    dataset = reading.read_data(data, **how)
     reading.refuse_labels(dataset)
     output.facts(dataset.facts())
     grids = {name: parameters.pop(name) for name in SEARCHED}
@@ -66,12 +59,7 @@ def run(
     pipeline = training.make_pipeline(dataset, machine, scale)
     grid = _make_grid(dataset, pipeline, grids)
     with reading.connected(reading.Blocks(None, None, cluster, insecure)) as client:
-        asked = {
-            "scoring": scoring,
-            "refine": refine,
-            "n_jobs": parameters["jobs"],
-            "client": client,
-        }
+        asked = {"scoring": scoring, "n_jobs": parameters["jobs"], "client": client}
         found = _search(dataset, pipeline, grid, folds, parameters["seed"], asked)
     best, scoring = found.best_estimator_, scoring or DEFAULT_SCORING[dataset.task]
     rows = _rank(found)

@@ -6,21 +6,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from maxmargin.cli.command import Exit
-from maxmargin.cli.printing import Output, print_json
-from maxmargin.studio.app import LOOPBACK, serve
-from maxmargin.studio.lessons import load_lesson
-from maxmargin.studio.tables import read
+from maxmargin.cli.printing import Output
 
 OPENS = "The studio opens in your browser; Ctrl-C ends it. Its address:"
 WAITS = "The studio is ready; Ctrl-C ends it. Open this address in a browser:"
 Read = TypeVar("Read")
-LOCAL = "127.0.0.1"
 
 
 def run(
     output: Output, lesson: str | None, data: str | None, port: int, host: str, no_browser: bool
 ) -> Exit:
     """Run the command."""
+    from maxmargin.studio.app import LOOPBACK, serve
+    from maxmargin.studio.lessons import load_lesson
+
     opened = None if lesson is None else name_file(lesson, load_lesson)
     points = None if data is None else name_file(data, read_points)
     if host not in LOOPBACK:
@@ -30,11 +29,9 @@ def run(
         )
 
     def announce(url: str) -> None:
-        if output.as_json:
-            print_json("studio", "done", url=url)
-        else:
-            output.text(WAITS if no_browser else OPENS)
-            output.command_line(url)
+        output.text(WAITS if no_browser else OPENS)
+        output.command_line(url)
+        output.finish(url=url)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page says what a fit has to say
@@ -57,6 +54,8 @@ def name_file(path: str, read: Callable[[str], Read]) -> Read:
 
 def read_points(path: str) -> dict[str, Any]:
     """Read the points of a table."""
+    from maxmargin.studio.tables import read
+
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

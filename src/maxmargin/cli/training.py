@@ -1,7 +1,7 @@
 """Pipelines around a machine, fits that survive Ctrl-C, and where models are saved."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import maxmargin as mm
 from maxmargin.cli.command import Exit
-from maxmargin.cli.models import read_parameters, scale_of, steps_of, write_options
+from maxmargin.cli.models import scale_of, steps_of
 from maxmargin.cli.printing import Output
 from maxmargin.cli.reading import STDIN, Data, are_several
 from maxmargin.data.columns import number_equal_rows
@@ -71,37 +71,17 @@ def describe_model(model: Any) -> str:
     return " after ".join(describe(step) for step in (machine, *reversed(scaled)))
 
 
-# ------------------------------------------------------------------- a model for the data
-
-
-def choose_machine(dataset: Data, options: Mapping[str, Any]) -> tuple[Any, Any, str]:
-    """Return the machine of ``--model auto``, its scaling, and why it is that one.
-
-    That is what the diagnosis recommends, or the best of what this library has.
-    """
-    found = diagnose(dataset, options)
-    model, why = found.recommend(), f"{found.verdict}: {found.advice}"
-    if write_options(model) is None:
-        offers = [offer for offer in found.alternatives if offer.rung in ("planes", "kernels")]
-        best = max(offers, key=lambda offer: -1.0 if offer.score is None else offer.score)
-        model, why = best.estimator, f"{why} The best of maxmargin's own models is taken."
-    *before, machine = steps_of(model)
-    known = machine.get_params()
-    given = read_parameters(options, dataset.y)
-    machine.set_params(**{name: value for name, value in given.items() if name in known})
-    return machine, (scale_of(before[0]) if before else "none"), why
-
-
-def diagnose(dataset: Data, options: Mapping[str, Any]) -> Any:
+def diagnose(dataset: Data, **options: Any) -> Any:
     """Return the diagnosis of the data; rows are equal if they are so in the file."""
     X, names, prepare = dataset.X, dataset.rows.feature_names, dataset.rows.prepare
     if prepare is not None:
         prepare = clone(prepare).fit(X)
         names = None if names is None else prepare.get_feature_names_out(names).tolist()
         X = prepare.transform(X)
-    asked = {name: options[name] for name in ("max_time", "thorough") if options.get(name)}
-    return mm.diagnose(X, dataset.y, feature_names=names, random_state=options["seed"],
-                       task=dataset.task, groups=number_equal_rows(dataset.X), **asked)  # fmt: skip
+    groups = number_equal_rows(dataset.X)
+    return mm.diagnose(
+        X, dataset.y, feature_names=names, task=dataset.task, groups=groups, **options
+    )
 
 
 # ------------------------------------------------------------------- the fit

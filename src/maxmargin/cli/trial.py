@@ -329,7 +329,7 @@ def _write_script(trial: Trial, found: AutomaticFit, context: Any) -> str:
         f"    X, y, test_size={trial.test_fraction!r},{stratify} random_state={trial.seed}",
         ")",
     ]
-    if found.replacement is not None and not found.replacement.by_map:
+    if len(found.rows) + context.test.total < len(trial.data.y):
         some = "[some]"
         lines += [
             f"some = np.random.default_rng({trial.seed}).permutation(len(y_train))"
@@ -352,15 +352,26 @@ def _write_reading(trial: Trial) -> list[str]:
             "data = load_breast_cancer()",
             "X, y = data.data, data.target_names[data.target]",
         ]
-    given = {name: data.given[name] for name in ("task", "zero_based") if data.given.get(name)}
+    if reading.are_several(data.words):
+        files = [os.path.abspath(path) for path in reading.find_data_files(data.words)]
+        label = data.label or (data.layout.label and data.layout.label.position + 1)
+        join = "sp.vstack([part.X for part in parts], format='csr')"
+        return [
+            "import numpy as np",
+            "import scipy.sparse as sp",
+            "import maxmargin as mm",
+            "",
+            f"parts = list(mm.data.open({files!r}, label={label!r}))",
+            f"X = {join if sp.issparse(data.X) else 'np.concatenate([part.X for part in parts])'}",
+            "y = np.concatenate([part.y for part in parts])",
+        ]
+    given = {name: value for name, value in data.given.items() if value}
     how = "".join(f", {name}={value!r}" for name, value in given.items())
-    label = data.given.get("label")
-    label = "" if label is None else f", {label!r}"
-    files = [os.path.abspath(word) for word in data.words]
+    file = "FILE" if data.words[0] == reading.STDIN else os.path.abspath(data.words[0])
     lines = [
         "import maxmargin as mm",
         "",
-        f"data = mm.data.read_labelled({files[0]!r}{label}{how})",
+        f"data = mm.data.read_labelled({file!r}{how})",
         "X, y = data.X, data.y",
     ]
     if data.format.startswith("svmlight") and not sp.issparse(data.X):

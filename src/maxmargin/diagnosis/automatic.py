@@ -47,8 +47,6 @@ SAMPLED_ROWS = 15_000  # of a kernel machine that is fitted to a part of the row
 SLOW_ROWS = 1500  # rows of networks and neighbours that fit into a second
 SLOW_MODELS = ("MLPClassifier", "KNeighborsClassifier")
 
-Callback = Callable[[Any], None]
-
 
 class Untuned(Enum):
     """Why no parameters were searched for."""
@@ -64,15 +62,13 @@ class Tuning:
     Attributes
     ----------
     searches : tuple of SVCSearchCV
-        The fitted searches: one, or two if the diagnosis had no time to compare planes with
-        kernels.
+        One, or two if the diagnosis had no time to compare planes with kernels.
     best : int or None
-        The position of the search whose best candidate is used; None if there was no search.
+        The position of the search whose best candidate is used.
     seconds : tuple of float
         How long each search took.
     n_fitted, n_scored : int or None
-        The numbers of rows that candidates were fitted to and scored on, if they were drawn; None
-        for cross-validation.
+        The rows that candidates were fitted to and scored on; None if they were cross-validated.
     untuned : Untuned or None
         Why there was no search, if there was none.
     reason : str
@@ -89,7 +85,7 @@ class Tuning:
 
     @property
     def search(self) -> Any:
-        """The search whose best candidate is used, or None."""
+        """The search whose best candidate is used, if any."""
         return None if self.best is None else self.searches[self.best]
 
 
@@ -101,16 +97,16 @@ class Replacement:
     ----------
     slow : str
         The class of that model.
+    n_rows : int
+        How many rows the model is fitted to.
     n_features : int or None
-        How many features of the kernel were tried with a plane; None if no kernel was compared.
+        How many features of the kernel were tried with a plane; None if a plane replaces it.
     n_fitted, n_scored : int
         The numbers of rows that both were fitted to and scored on.
     map_score, kernel_score : float
         The scores of the best map and of the kernel machine, by the diagnosis's ``scoring``.
     by_map : bool
         Whether the map is as good as the kernel machine within noise, and replaces it.
-    n_rows : int
-        How many rows the model is fitted to.
     """
 
     slow: str
@@ -169,7 +165,7 @@ def fit_automatically(
     feature_names: Any = None,
     prepare: Any = None,
     random_state: int = 0,
-    callback: Callback | None = None,
+    callback: Callable[[Any], None] | None = None,
 ) -> AutomaticFit:
     """Diagnose the data, tune the recommended model, and fit it, within a time.
 
@@ -209,10 +205,6 @@ def fit_automatically(
     AutomaticFit
         Its ``model`` is fitted.
 
-    See Also
-    --------
-    diagnose : The first step alone.
-
     Examples
     --------
     >>> import maxmargin as mm
@@ -229,7 +221,11 @@ def fit_automatically(
     X, y = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
     tell = callback or (lambda _: None)
     clock = Clock(float(max_time))
-    numbers, names = _prepare(X, prepare, feature_names)
+    numbers, names = X, feature_names
+    if prepare is not None:
+        prepared = clone(prepare)
+        numbers = prepared.fit_transform(X)
+        names = None if names is None else prepared.get_feature_names_out(names).tolist()
     diagnosis = diagnose(
         numbers,
         y,
@@ -244,17 +240,14 @@ def fit_automatically(
     model, tuning = work.tune()
     tell(tuning)
     model, replacement = work.make_affordable(model)
+    rows = np.arange(len(y))
     if replacement is not None:
         tell(replacement)
-    count = len(y) if replacement is None else replacement.n_rows
-    rows = np.arange(len(y))
-    if count < len(y):
-        rows = np.random.default_rng(random_state).permutation(len(y))[:count]
+        if replacement.n_rows < len(y):
+            rows = np.random.default_rng(random_state).permutation(rows)[: replacement.n_rows]
     if prepare is not None:
         model = make_pipeline(clone(prepare), *steps_of(model))
-    begun = time.perf_counter()
-    late = _fit(model, take_rows(X, rows), y[rows], clock)
-    seconds = time.perf_counter() - begun
+    late, seconds = _fit(model, take_rows(X, rows), y[rows], clock)
     return AutomaticFit(model, diagnosis, tuning, replacement, rows, late, seconds)
 
 
@@ -269,18 +262,9 @@ class _Arguments(BaseEstimator):
 _Arguments.__name__ = "fit_automatically"  # what error messages call it
 
 
-def _prepare(X: Any, prepare: Any, names: Any) -> tuple[Any, Any]:
-    """Return the rows as numbers, and the names of their columns."""
-    if prepare is None:
-        return X, names
-    prepare = clone(prepare)
-    numbers = prepare.fit_transform(X)
-    return numbers, None if names is None else prepare.get_feature_names_out(names).tolist()
-
-
-def _fit(model: Any, X: Any, y: Any, clock: Clock) -> bool:
-    """Fit a model in the time left, and return whether it stopped because of the time."""
-    machine = steps_of(model)[-1]
+def _fit(model: Any, X: Any, y: Any, clock: Clock) -> tuple[bool, float]:
+    """Fit a model in the time left; return whether the time stopped it, and how long it took."""
+    machine, begun = steps_of(model)[-1], time.perf_counter()
     limited = "max_time" in machine.get_params()
     if limited:
         machine.set_params(max_time=max(clock.left, LEAST_SHARE * clock.max_time))
@@ -290,7 +274,7 @@ def _fit(model: Any, X: Any, y: Any, clock: Clock) -> bool:
     late = getattr(machine, "status_", None) is Status.MAX_TIME
     if limited and not late:
         machine.set_params(max_time=None)  # it made no difference
-    return late
+    return late, time.perf_counter() - begun
 
 
 # ------------------------------------------------------------------- between diagnosis and fit
@@ -364,8 +348,7 @@ class _Work:
 
         Which one follows from the numbers of rows and columns and from the time.
         """
-        n, d = self.X.shape
-        seconds = FIT_SHARE * self.seconds
+        (n, d), seconds = self.X.shape, FIT_SHARE * self.seconds
         slow, kernel = type(steps_of(model)[-1]).__name__, model
         if isinstance(steps_of(model)[-1], SVC | SVR):
             if n**2 * (d + 30) <= KERNEL_WORK * seconds:
