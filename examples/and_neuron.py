@@ -19,7 +19,7 @@ from maxmargin.plots import planar
 from maxmargin.plots.style import BLUE, ORANGE, foreground, grid_of_axes, legend_under, scatter
 
 CORNERS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-SEEN = planar.Window(np.array([-0.6, -0.6]), np.array([2.1, 2.1]), equal=True)
+SEEN = mm.geometry.Window(np.array([-0.6, -0.6]), np.array([2.1, 2.1]), equal=True)
 
 
 def main(path: str) -> None:

@@ -38,7 +38,7 @@ def main(path: str) -> None:
 
 def draw(ax: Any, plane: mm.geometry.Hyperplane, X: Any, y: Any, title: str) -> None:
     """Draw a line with the band around it, its marginal lines, and the points that these touch."""
-    seen, margins = planar.window(X, equal=True), plane.geometric_margin(X, y)
+    seen, margins = mm.geometry.window(X, equal=True), plane.geometric_margin(X, y)
     margin = margins.min()
     scatter(ax, X, y, (-1, 1))
     planar.draw_line(ax, plane, seen, color=foreground(ax), linewidth=1.8, label="midway")

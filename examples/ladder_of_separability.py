@@ -65,7 +65,7 @@ def sets() -> list[tuple[Any, Any]]:
 
 def draw_regions(ax: Any, model: Any, X: Any) -> None:
     """Fill the region of each class in the plane of the first two columns."""
-    low, high = planar.pad(X[:SHOWN, :2])
+    low, high = mm.geometry.pad(X[:SHOWN, :2])
     sides = [np.linspace(start, end, 200) for start, end in zip(low, high, strict=True)]
     grid = np.tile(X.mean(axis=0), (200 * 200, 1))
     grid[:, :2] = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)

@@ -31,7 +31,7 @@ from maxmargin.plots.style import (
 NEGATIVE = [[0.3, 1.7], [0.6, 0.5], [1.0, 1.5], [1.6, 1.0], [0.2, 2.3], [1.9, 0.2], [0.7, 1.1]]
 POSITIVE = [[2.6, 3.6], [3.2, 2.6], [3.7, 3.5], [4.2, 2.8], [3.1, 4.1], [2.4, 2.6], [4.3, 3.9]]
 STRAY = [3.3, 1.2]  # a negative point on the positive side
-SEEN = planar.Window(np.array([-0.1, -0.7]), np.array([5.1, 4.5]), equal=True)
+SEEN = mm.geometry.Window(np.array([-0.1, -0.7]), np.array([5.1, 4.5]), equal=True)
 
 
 def main(path: str) -> None:

@@ -69,7 +69,7 @@ def angle(v: Any, w: Any) -> float:
 
 
 def draw_planes(ax: Any, X: Any, y: Any, planes: Any, best: mm.geometry.Hyperplane) -> None:
-    seen = planar.window(X, equal=True)
+    seen = mm.geometry.window(X, equal=True)
     for k, plane in enumerate(planes):
         shade = 0.25 + 0.75 * k / (len(planes) - 1)
         name = f"logistic, λ = {latex(PENALTIES[DRAWN[k]])}" if k in (0, len(planes) - 1) else None

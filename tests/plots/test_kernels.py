@@ -15,8 +15,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 import maxmargin as mm
+from maxmargin.geometry import cut_box
 from maxmargin.kernels import RBF, Laplacian, Linear, Sigmoid
-from maxmargin.plots.lift import cut_box
 from tests.support.drawing import assert_whole
 
 Lift, PCA = mm.plots.KernelLiftDisplay, mm.plots.KernelPCADisplay

@@ -14,8 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, ImageSequence
 
 import maxmargin as mm
-from maxmargin.geometry import Hyperplane
-from maxmargin.plots.planar import Window, segment, window
+from maxmargin.geometry import Hyperplane, Window, segment, window
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -19,6 +19,7 @@ from maxmargin.geometry.bounds import (
     radius,
 )
 from maxmargin.geometry.criterion import multiclass_perceptron_criterion, perceptron_criterion
+from maxmargin.geometry.lifts import LIFTS, LiftedPlane, cut_box, fit_plane, lift_points
 from maxmargin.geometry.planes import (
     ClassMargins,
     Hyperplane,
@@ -29,20 +30,30 @@ from maxmargin.geometry.planes import (
     hyperplane,
     marginal_classifiers,
 )
+from maxmargin.geometry.windows import Window, pad, segment, window
 
 __all__ = [
+    "LIFTS",
     "ClassMargins",
     "Hyperplane",
     "KernelHyperplane",
+    "LiftedPlane",
     "Plane",
+    "Window",
     "best_offset",
     "canonical",
+    "cut_box",
+    "fit_plane",
     "hyperplane",
     "kernel_radius",
+    "lift_points",
     "marginal_classifiers",
     "mistake_bound",
     "multiclass_mistake_bound",
     "multiclass_perceptron_criterion",
+    "pad",
     "perceptron_criterion",
     "radius",
+    "segment",
+    "window",
 ]

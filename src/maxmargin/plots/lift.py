@@ -8,18 +8,17 @@ first lift it is a circle, as ‖x‖² − 2x·m + ‖m‖² − r² is linear 
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats
+from maxmargin.geometry import LIFTS, cut_box, fit_plane, lift_points, pad
 from maxmargin.plots import style
-from maxmargin.plots.planar import check_planar, draw_contours, pad
+from maxmargin.plots.planar import check_planar, draw_contours
 from maxmargin.plots.style import foreground, scatter
 
-LIFTS = {"circle": "square", "gaussian": "gaussian"}  # as CircleMap calls them
 _GRID = 241  # points along each side of the grid on which f is computed for its contours
 
 
@@ -114,7 +113,7 @@ class KernelLiftDisplay(style.Display):
         ax : array of two axes or None, default=None
             The first flat, the second of projection="3d"; None: a new figure.
         """
-        from maxmargin.estimators import CircleMap
+        from maxmargin.estimators import CircleMap, HardMarginSVC, LinearSVC
 
         if lift not in LIFTS:
             raise ValueError(f"lift={lift!r} is not valid: choose one of {', '.join(LIFTS)}.")
@@ -127,20 +126,16 @@ class KernelLiftDisplay(style.Display):
             center=mapped.center_,
             width=mapped.width_,
             names=data.feature_names,
-            **fit_plane(mapped, data.X, data.y, C),
+            **fit_plane(mapped, data.X, data.y, HardMarginSVC(), LinearSVC(C=C))._asdict(),
         ).plot(ax)
 
     def height(self, X: Any) -> Floats:
         """Return z of points."""
-        away = np.asarray(X, dtype=np.float64) - self.center
-        squares = np.einsum("...i,...i->...", away, away)
-        if self.lift == "circle":
-            return np.asarray(squares)
-        return np.asarray(np.exp(-squares / (2 * self.width**2)))
+        return self.lifted(X)[..., 2]
 
     def lifted(self, X: Any) -> Floats:
         """Return points with z as their last coordinate."""
-        return np.concatenate([X, self.height(X)[..., None]], axis=-1)
+        return lift_points(X, self.lift, self.center, self.width)
 
     def _axes(self, ax: Any) -> Any:
         if ax is None:
@@ -222,51 +217,3 @@ class KernelLiftDisplay(style.Display):
         axes[1].set_zlabel("z", labelpad=-2.0)
         axes[1].set_box_aspect(None, zoom=1.05)  # so that its labels stay inside the figure
         axes[1].set_title(f"{right} in z = {height}")
-
-
-def fit_plane(mapped: Any, X: Floats, y: npt.NDArray[Any], C: float) -> dict[str, Any]:
-    """Return the plane w·(x₁, x₂, z) + b = 0 between points lifted by a CircleMap.
-
-    It has the largest margin if one separates the points, and a soft margin otherwise. With it
-    come the circle it means in the plane of x, if any, and whether it separates the points.
-    """
-    from maxmargin.errors import NotSeparableError
-    from maxmargin.estimators import HardMarginSVC, LinearSVC
-
-    Z, separates = mapped.transform(X), True
-    try:
-        model = HardMarginSVC().fit(Z, y)
-    except NotSeparableError:
-        model, separates = LinearSVC(C=C).fit(Z, y), False
-    w, b = model.coef_[0].astype(np.float64), float(model.intercept_[0])
-    if mapped.lift == "gaussian":
-        return {"coef": w, "intercept": b, "separates": separates}
-    try:
-        circle = mapped.circle(model)
-    except ValueError:  # the plane is vertical, or does not meet the lifted plane of x
-        circle = None
-    # f = w₀‖x − c‖² − 2(w₁, w₂)·(x − c) + w₃ + b
-    middle = float(w[1:3] @ mapped.center_)
-    return {
-        "coef": np.append(-2 * w[1:3], w[0]),
-        "intercept": b + float(w[3]) + 2 * middle,
-        "circle": circle,
-        "separates": separates,
-    }
-
-
-def cut_box(w: Floats, b: float, low: Floats, high: Floats) -> Floats:
-    """Return the corners of the polygon in which the plane w·x + b = 0 cuts a box, in order."""
-    corners = np.array(list(product(*zip(low, high, strict=True))))
-    edges = [(i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit]
-    first, second = corners[[i for i, _ in edges]], corners[[j for _, j in edges]]
-    f, g = first @ w + b, second @ w + b
-    crossed = (f > 0) != (g > 0)
-    share = (f[crossed] / (f[crossed] - g[crossed]))[:, None]
-    points = first[crossed] + share * (second - first)[crossed]
-    if len(points) < 3:
-        return np.empty((0, 3))
-    # Sort them by angle around their middle, in units of the box, so that no side vanishes.
-    around = (points - points.mean(axis=0)) / (high - low)
-    across = np.linalg.svd(around)[2][:2]
-    return np.asarray(points[np.argsort(np.arctan2(*(across @ around.T)))])

@@ -29,10 +29,10 @@ from sklearn.utils import gen_batches
 from sklearn.utils.sparsefuncs import csc_median_axis_0
 
 from maxmargin._typing import Floats
-from maxmargin.geometry import Hyperplane
+from maxmargin.geometry import Hyperplane, Window, pad
 from maxmargin.inspection.model_view import Boundary, SupportRows, read_boundary, take_rows
 from maxmargin.plots import planar, style
-from maxmargin.plots.planar import Grid, Window
+from maxmargin.plots.planar import Grid
 from maxmargin.plots.style import MOST_POINTS, RASTER_FROM, Rows, foreground, text, thin
 from maxmargin.runtime.html import visible
 from maxmargin.validation.data import check_labels
@@ -374,7 +374,7 @@ def _title(boundary: Boundary, view: str) -> str:
 
 def _box_around(points: Floats) -> Box:
     """Return the limits of x₁ and x₂ around points, with a margin."""
-    (left, bottom), (right, top) = (corner.tolist() for corner in planar.pad(points))
+    (left, bottom), (right, top) = (corner.tolist() for corner in pad(points))
     return left, right, bottom, top
 
 

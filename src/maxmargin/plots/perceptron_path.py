@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats
-from maxmargin.geometry import Hyperplane
+from maxmargin.geometry import Hyperplane, Window, segment, window
 from maxmargin.geometry.criterion import criterion_of_margins
 from maxmargin.inspection.model_view import moved_rows, read_trace
 from maxmargin.plots import planar, style
-from maxmargin.plots.planar import Window, draw_line
+from maxmargin.plots.planar import draw_line
 from maxmargin.plots.style import Rows, foreground
 
 _MOST_LINES = 60  # more would hide the points
@@ -209,7 +209,7 @@ class PerceptronPathDisplay(style.Display):
         n, seen = len(self.moments), self._window
         earlier = _pick_evenly(n, _MOST_LINES)[:-1]
         self.points_ = planar.draw_points(ax, self, seen)
-        ends = {place: planar.segment(self._plane(k), seen) for place, k in enumerate(earlier)}
+        ends = {place: segment(self._plane(k), seen) for place, k in enumerate(earlier)}
         inside = {place: both for place, both in ends.items() if both is not None}
         # The first ones are faint.
         shades = [to_rgba(foreground(ax), 0.12 + 0.5 * place / len(ends)) for place in inside]
@@ -257,7 +257,7 @@ class PerceptronPathDisplay(style.Display):
 
     @property
     def _window(self) -> Window:
-        return planar.window(self.X, share=0.15)
+        return window(self.X, share=0.15)
 
 
 def _read_run(estimator: Any, every: str) -> dict[str, Any]:

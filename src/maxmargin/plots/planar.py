@@ -1,9 +1,4 @@
-"""Points of two classes in the plane, the part of a line that a window shows, bands and hulls.
-
-The line w·x + b = 0 passes through the foot c − (w·c + b) w/‖w‖² of the window's centre c, in the
-direction (−w₂, w₁)/‖w‖. Walking from there needs no slope, so vertical lines are like any other. A
-zero vector w has no line.
-"""
+"""Points of two classes in the plane, the lines and bands that a window shows, and hulls."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from maxmargin._typing import Floats
-from maxmargin.geometry import Hyperplane
+from maxmargin.geometry import Hyperplane, Window, segment
 from maxmargin.plots import style
 from maxmargin.plots.style import foreground
 from maxmargin.validation.data import check_labels
@@ -22,7 +17,6 @@ from maxmargin.validation.data import check_labels
 Grid = tuple[Floats, Floats, npt.NDArray[Any]]
 
 _WIDEST = 54  # characters of a note above a narrow figure
-_UNEVEN = 20.0  # ratio of the data's sides above which equal scales would leave a thin strip
 
 
 class Planar(NamedTuple):
@@ -32,14 +26,6 @@ class Planar(NamedTuple):
     y: npt.NDArray[Any]
     classes: npt.NDArray[Any]
     feature_names: tuple[str, str]
-
-
-class Window(NamedTuple):
-    """The part of the plane that axes show, from ``low`` to ``high``, in one scale if ``equal``."""
-
-    low: Floats
-    high: Floats
-    equal: bool
 
 
 def check_planar(X: Any, y: Any, model: Any = None) -> Planar:
@@ -105,57 +91,6 @@ def columns(X: Any, chosen: Sequence[int]) -> Floats:
     return found
 
 
-def pad(points: Floats, share: float = 0.08) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest corner of a box around points, with a margin.
-
-    The margin is a share of each side; a side of length 0 gets the length of the longest one.
-    """
-    low, high = points.min(axis=0), points.max(axis=0)
-    side = high - low
-    # If all values are the same, the margin must not be lost in the rounding of a large value.
-    side = np.where(side > 0, side, np.maximum(side.max() or 1.0, 1e-9 * np.abs(high)))
-    centre, half = 0.5 * low + 0.5 * high, (0.5 + share) * side
-    return centre - half, centre + half
-
-
-def window(points: Floats, equal: bool = False, share: float = 0.08) -> Window:
-    """Return the smallest window around points, with a margin.
-
-    For equal scales the shorter side is widened to at least two thirds of the longer one. If the
-    sides differ too much for that, the scales stay unequal, and the window says so.
-    """
-    low, high = pad(points, share)
-    centre, half = 0.5 * low + 0.5 * high, 0.5 * (high - low)
-    equal = bool(equal and half.max() <= _UNEVEN * half.min())
-    if equal:
-        half = np.maximum(half, half.max() / 1.5)
-    return Window(centre - half, centre + half, equal)
-
-
-def segment(plane: Hyperplane, seen: Window) -> Floats | None:
-    """Return both ends of the part of a line inside a window, or None if there is none."""
-    if plane.norm == 0:
-        return None
-    foot, along = _foot(plane, seen)
-    start, end = -np.inf, np.inf
-    for axis in (0, 1):
-        sides = np.array([seen.low[axis], seen.high[axis]]) - foot[axis]
-        if along[axis] != 0:
-            first, last = sorted(sides / along[axis])
-            start, end = max(start, first), min(end, last)
-        elif sides[0] > 0 or sides[1] < 0:
-            return None
-    if not start < end:
-        return None
-    return np.clip(foot + np.outer([start, end], along), seen.low, seen.high)
-
-
-def _foot(plane: Hyperplane, seen: Window) -> tuple[Floats, Floats]:
-    """Return the point of a line nearest to the centre of a window, and the line's direction."""
-    foot = plane.project([0.5 * (seen.low + seen.high)])[0]
-    return foot, np.array([-plane.normal[1], plane.normal[0]])
-
-
 def hull_corners(points: Floats) -> style.Rows:
     """Return which points are the corners of their convex hull, counter-clockwise.
 
@@ -200,7 +135,7 @@ def draw_line(ax: Any, plane: Hyperplane, seen: Window, **options: Any) -> Any:
 
 def draw_band(ax: Any, plane: Hyperplane, half_width: float, seen: Window, **options: Any) -> Any:
     """Fill a band around a line, long enough to leave the window, and return its polygon."""
-    foot, along = _foot(plane, seen)
+    foot, along = seen.foot(plane)
     along = 2.0 * float(np.linalg.norm(seen.high - seen.low)) * along
     across = half_width * plane.normal
     below, above = foot - across, foot + across

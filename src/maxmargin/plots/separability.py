@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats
-from maxmargin.geometry import Hyperplane
+from maxmargin.geometry import Hyperplane, window
 from maxmargin.geometry.inputs import check_rows
 from maxmargin.plots import planar, style
 from maxmargin.plots.planar import hull_corners
@@ -130,7 +130,7 @@ class SeparabilityDisplay(style.Display):
 
     def _draw(self, ax: Any) -> None:
         points, labels = np.asarray(self.points, dtype=np.float64), np.asarray(self.y)
-        seen = planar.window(points, equal=True)
+        seen = window(points, equal=True)
         self.line_ = self.band_ = self.common_ = self.carriers_ = None
         self.hulls_: list[Any] = []
         if self.plane is not None:

@@ -17,9 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin._typing import Floats
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators import HardMarginSVC, Perceptron
-from maxmargin.geometry import Hyperplane, marginal_classifiers
+from maxmargin.geometry import Hyperplane, Window, marginal_classifiers, window
 from maxmargin.plots import planar, style
-from maxmargin.plots.planar import Planar, Window, draw_line, signs, window
+from maxmargin.plots.planar import Planar, draw_line, signs
 from maxmargin.plots.style import AMBER, GREEN, PINK, foreground
 
 _CENTRAL = -1  # the number of the central line; the others count from 0

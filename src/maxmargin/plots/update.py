@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats
-from maxmargin.geometry import Hyperplane
+from maxmargin.geometry import Hyperplane, Window, window
 from maxmargin.inspection.model_view import moved_rows, read_trace
 from maxmargin.plots import planar, style
-from maxmargin.plots.planar import Window
 from maxmargin.plots.style import GREEN, foreground
 
 _OLD: dict[str, Any] = {"linestyle": "--", "alpha": 0.5}
@@ -229,7 +228,7 @@ class UpdateDisplay(style.Display):
     def _window(self, k: int) -> Window:
         """Return squares of one size, so that panels can be compared with each other."""
         around = [
-            planar.window(np.stack([np.zeros(2), w, new, x]), share=0.16)
+            window(np.stack([np.zeros(2), w, new, x]), share=0.16)
             for w, new, x in zip(self.w, self.w_new, self.X, strict=True)
         ]
         half = 0.5 * max((each.high - each.low).max() for each in around)

@@ -17,9 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats
 from maxmargin.estimators import BayesPointClassifier, HardMarginSVC, Perceptron
-from maxmargin.geometry import Hyperplane
+from maxmargin.geometry import Hyperplane, window
 from maxmargin.plots import planar, style
-from maxmargin.plots.planar import window
 from maxmargin.plots.style import AMBER, GREEN, GREY, PINK, foreground
 
 _GRID, _PLACES = 300, 121  # points along each side: of the sphere, and of the plane

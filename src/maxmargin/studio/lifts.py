@@ -6,14 +6,14 @@ The plane between the lifted points has the largest margin, or a soft one if non
 Seen from above it cuts the surface in a circle (circle lift) or another closed curve.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from maxmargin._typing import Floats
-from maxmargin.estimators import CircleMap
-from maxmargin.plots.lift import LIFTS, KernelLiftDisplay, cut_box, fit_plane
-from maxmargin.plots.planar import pad
+import maxmargin as mm
+from maxmargin._typing import Floats, Ints
+from maxmargin.geometry import LIFTS, LiftedPlane, cut_box, fit_plane, lift_points, pad
 from maxmargin.studio.catalogue import SLIDERS
 from maxmargin.studio.messages import Lift
 from maxmargin.studio.pictures import recorded_warnings
@@ -49,25 +49,26 @@ def _lift_points(request: Lift) -> dict[str, Any]:
     """Return what the points add to the reply."""
     scene, kind = request.scene, request.kind
     width = request.scale if kind == "gaussian" else None
-    mapped = CircleMap(LIFTS[kind], center=request.center, width=width).fit(scene.points)
-    message = _refuse(scene)
-    plane: dict[str, Any] = {"coef": np.zeros(3), "intercept": 0.0}
-    if not message:
-        C = scene.choice.parameters.get("C", SLIDERS["C"].default)
-        with recorded_warnings():
-            plane = fit_plane(mapped, scene.points, scene.labels, C)
-    lifted = KernelLiftDisplay(
-        scene.points, scene.labels, lift=kind, center=mapped.center_, width=mapped.width_, **plane
-    )
-    points = lifted.lifted(scene.points)
+    mapped = mm.CircleMap(LIFTS[kind], center=request.center, width=width).fit(scene.points)
+
+    def lifted(X: Floats) -> Floats:
+        return lift_points(X, kind, mapped.center_, mapped.width_)
+
+    points = lifted(scene.points)
     low, high = pad(points)
     found = {
         "z": points[:, 2].tolist(),
         "box": [low.tolist(), high.tolist()],
         "surface": _compute_surface(lifted, low, high),
-        "message": message,
+        "message": _refuse(scene),
     }
-    return found if message else found | _describe_plane(lifted, points, low, high)
+    if found["message"]:
+        return found
+    C = scene.choice.parameters.get("C", SLIDERS["C"].default)
+    machines = mm.HardMarginSVC(), mm.LinearSVC(C=C)
+    with recorded_warnings():
+        plane = fit_plane(mapped, scene.points, scene.labels, *machines)
+    return found | _describe_plane(plane, points, scene.labels, (low, high))
 
 
 def _refuse(scene: Scene) -> str:
@@ -80,10 +81,12 @@ def _refuse(scene: Scene) -> str:
     return ""
 
 
-def _compute_surface(lifted: KernelLiftDisplay, low: Floats, high: Floats) -> dict[str, Any]:
+def _compute_surface(
+    lifted: Callable[[Floats], Floats], low: Floats, high: Floats
+) -> dict[str, Any]:
     """Return the heights over a grid, row by row from the bottom."""
     x, y = np.linspace(low[0], high[0], _SIDE), np.linspace(low[1], high[1], _SIDE)
-    heights = lifted.height(np.stack(np.meshgrid(x, y), axis=-1))
+    heights = lifted(np.stack(np.meshgrid(x, y), axis=-1))[..., 2]
     view = [low[0], high[0], low[1], high[1]]
     return {
         "cols": _SIDE,
@@ -94,23 +97,22 @@ def _compute_surface(lifted: KernelLiftDisplay, low: Floats, high: Floats) -> di
 
 
 def _describe_plane(
-    lifted: KernelLiftDisplay, points: Floats, low: Floats, high: Floats
+    plane: LiftedPlane, points: Floats, labels: Ints, box: tuple[Floats, Floats]
 ) -> dict[str, Any]:
-    w, b, circle = lifted.coef, lifted.intercept, lifted.circle
+    w, b, circle, separates = plane
     size = float(np.linalg.norm(w))
     if size == 0:
         return {"message": "Equal points cannot be told apart, wherever they are lifted to."}
-    high_label = lifted.y.max()
-    wrong = int(np.count_nonzero((points @ w + b > 0) != (lifted.y == high_label)))
+    wrong = int(np.count_nonzero((points @ w + b > 0) != (labels == labels.max())))
     facts = [["on the wrong side", f"{wrong} of {len(points)}"], ["margin", f"{1 / size:.4g}"]]
     if circle is not None:
         center = ", ".join(f"{at:.4g}" for at in circle.center)
         facts = [["radius", f"{circle.radius:.4g}"], ["centre", f"({center})"], *facts]
     found = {
         "plane": {"w": w.tolist(), "b": b},
-        "polygon": cut_box(w, b, low, high).tolist(),
+        "polygon": cut_box(w, b, *box).tolist(),
         "facts": facts,
-        "message": "" if lifted.separates else "No plane separates the lifted points: soft margin.",
+        "message": "" if separates else "No plane separates the lifted points: soft margin.",
     }
     if circle is not None:
         found["circle"] = {"center": circle.center.tolist(), "radius": circle.radius}

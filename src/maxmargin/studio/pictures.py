@@ -22,8 +22,7 @@ import numpy.typing as npt
 import maxmargin as mm
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import NotSeparableError
-from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
-from maxmargin.plots.planar import Window, segment
+from maxmargin.geometry import Hyperplane, KernelHyperplane, Window, hyperplane, segment
 from maxmargin.problems.losses import ON_EDGE
 from maxmargin.problems.problem import Status
 from maxmargin.separability import Overlap, Separation, separate

@@ -20,12 +20,11 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate, certify_with_duals
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators import HardMarginSVC
-from maxmargin.geometry import Hyperplane, hyperplane, mistake_bound
+from maxmargin.geometry import Hyperplane, Window, hyperplane, mistake_bound, segment
 from maxmargin.inspection.model_view import read_trace
 from maxmargin.loops.records import Rule
 from maxmargin.model_selection import regularization_path
 from maxmargin.model_selection.path.exact import ExactSolutions, solve_exactly
-from maxmargin.plots.planar import Window, segment
 from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.problem import Point, Status
 from maxmargin.separability import separate
