@@ -161,7 +161,7 @@ def test_a_missing_anywidget_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     widget._load_widget.cache_clear()
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    with pytest.raises(ImportError, match=r"pip install anywidget"):
+    with pytest.raises(ImportError, match=r"maxmargin\[jupyter\]"):
         mm.Studio()
     widget._load_widget.cache_clear()
 

@@ -19,7 +19,15 @@ from maxmargin.geometry.bounds import (
     radius,
 )
 from maxmargin.geometry.criterion import multiclass_perceptron_criterion, perceptron_criterion
-from maxmargin.geometry.lifts import LIFTS, LiftedPlane, cut_box, fit_plane, lift_points
+from maxmargin.geometry.lifts import (
+    LIFTS,
+    Circle,
+    Lift,
+    LiftedPlane,
+    cut_box,
+    fit_plane,
+    lift_points,
+)
 from maxmargin.geometry.planes import (
     ClassMargins,
     Hyperplane,
@@ -34,9 +42,11 @@ from maxmargin.geometry.windows import Window, pad, segment, window
 
 __all__ = [
     "LIFTS",
+    "Circle",
     "ClassMargins",
     "Hyperplane",
     "KernelHyperplane",
+    "Lift",
     "LiftedPlane",
     "Plane",
     "Window",

@@ -15,19 +15,55 @@ import numpy.typing as npt
 from maxmargin._typing import Floats
 from maxmargin.errors import NotSeparableError
 
-LIFTS = {"circle": "square", "gaussian": "gaussian"}  # as CircleMap calls them
+LIFTS = ("circle", "gaussian")
+
+
+class Lift(NamedTuple):
+    """How points get their third coordinate: the name of the lift, its center c and its width s."""
+
+    name: str
+    center: Floats
+    width: float = 1.0
+
+    @classmethod
+    def of(cls, X: Floats, name: str, center: Any = None, width: float | None = None) -> "Lift":
+        """Return the lift for points (n, 2).
+
+        By default its center is the origin for "circle" and the mean of the points for "gaussian",
+        whose width is by default the spread of the points around the center.
+        """
+        if name not in LIFTS:
+            raise ValueError(f"lift={name!r} is not valid: choose one of {', '.join(LIFTS)}.")
+        if center is None:
+            center = np.zeros(2) if name == "circle" else X.mean(axis=0)
+        away = X - np.asarray(center, dtype=np.float64)
+        if width is None:
+            width = float(np.sqrt(np.mean(away**2))) or 1.0
+        return cls(name, np.asarray(center, dtype=np.float64), width)
+
+    def points(self, X: Any) -> Floats:
+        """Return points with their height as the last coordinate; see ``lift_points``."""
+        return lift_points(X, *self)
+
+
+class Circle(NamedTuple):
+    """A circle in the plane, and which class is ``inside``: "positive" or "negative"."""
+
+    center: Floats
+    radius: float
+    inside: str
 
 
 class LiftedPlane(NamedTuple):
     """The plane f = w·(x₁, x₂, z) + b = 0 between lifted points, scaled so that f = ±1 are margins.
 
-    ``circle`` is what it means in the plane of x for the circle lift, with ``center``, ``radius``
-    and the class ``inside``; None for another lift, or if the plane does not meet the lifted plane.
+    ``circle`` is what it means in the plane of x for the circle lift; None for another lift, or if
+    the plane does not meet the lifted plane of x in a circle.
     """
 
     coef: Floats
     intercept: float
-    circle: Any = None
+    circle: Circle | None = None
     separates: bool = True
 
 
@@ -63,13 +99,14 @@ def lift_points(X: Any, lift: str, center: Any, width: float = 1.0) -> Floats:
     return np.concatenate([points, height[..., None]], axis=-1)
 
 
-def fit_plane(mapped: Any, X: Floats, y: npt.NDArray[Any], hard: Any, soft: Any) -> LiftedPlane:
-    """Return the plane between points that a fitted CircleMap lifts.
+def fit_plane(lift: Lift, X: Floats, y: npt.NDArray[Any], hard: Any, soft: Any) -> LiftedPlane:
+    """Return the plane between lifted points.
 
     Parameters
     ----------
-    mapped : CircleMap
-        The lift.
+    lift : Lift
+        How the points are lifted. The margin is that in (‖x − c‖², −2(x − c), 1) for "circle", and
+        that in (x, z) for "gaussian".
     X : ndarray of shape (n, 2)
         Points.
     y : ndarray of shape (n,)
@@ -82,23 +119,40 @@ def fit_plane(mapped: Any, X: Floats, y: npt.NDArray[Any], hard: Any, soft: Any)
     -------
     LiftedPlane
         w and b of the plane, the circle if it means one, and whether it separates the points.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.circles(100, radii=(1, 2), random_state=0)
+    >>> plane = fit_plane(Lift.of(X, "circle"), X, y, mm.HardMarginSVC(), mm.LinearSVC())
+    >>> plane.separates, plane.circle.inside, 1.1 < plane.circle.radius < 1.9
+    (True, 'positive', True)
     """
-    Z, separates = mapped.transform(X), True
+    Z, separates = lift.points(X), True
+    if lift.name == "circle":
+        Z = np.column_stack([Z[:, 2], -2 * (Z[:, :2] - lift.center), np.ones(len(Z))])
     try:
         model = hard.fit(Z, y)
     except NotSeparableError:
         model, separates = soft.fit(Z, y), False
     w, b = model.coef_[0].astype(np.float64), float(model.intercept_[0])
-    if mapped.lift == "gaussian":
+    if lift.name == "gaussian":
         return LiftedPlane(w, b, separates=separates)
-    try:
-        circle = mapped.circle(model)
-    except ValueError:  # the plane is vertical, or does not meet the lifted plane of x
-        circle = None
     # f = w₀‖x − c‖² − 2(w₁, w₂)·(x − c) + w₃ + b
-    middle = float(w[1:3] @ mapped.center_)
-    intercept = b + float(w[3]) + 2 * middle
-    return LiftedPlane(np.append(-2 * w[1:3], w[0]), intercept, circle, separates)
+    height = b + float(w[3])
+    coef = np.append(-2 * w[1:3], w[0])
+    intercept = height + 2 * float(w[1:3] @ lift.center)
+    return LiftedPlane(coef, intercept, _find_circle(lift, w, height), separates)
+
+
+def _find_circle(lift: Lift, w: Floats, height: float) -> Circle | None:
+    """Return where w₀‖x − c‖² − 2(w₁, w₂)·(x − c) + height is 0, if that is a circle."""
+    if w[0] == 0:  # the plane is vertical
+        return None
+    middle = w[1:3] / w[0]
+    squared = float(middle @ middle - height / w[0])
+    side = "negative" if w[0] > 0 else "positive"
+    return Circle(middle + lift.center, squared**0.5, side) if squared >= 0 else None
 
 
 def cut_box(w: Floats, b: float, low: Floats, high: Floats) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats
-from maxmargin.geometry import LIFTS, cut_box, fit_plane, lift_points, pad
+from maxmargin.geometry import LIFTS, Lift, cut_box, fit_plane, lift_points, pad
 from maxmargin.plots import style
 from maxmargin.plots.planar import check_planar, draw_contours
 from maxmargin.plots.style import foreground, scatter
@@ -118,7 +118,10 @@ class KernelLiftDisplay(style.Display):
         if lift not in LIFTS:
             raise ValueError(f"lift={lift!r} is not valid: choose one of {', '.join(LIFTS)}.")
         data = check_planar(X, y)
-        mapped = CircleMap(LIFTS[lift], center=center, width=width).fit(data.X)
+        mapped = CircleMap("square" if lift == "circle" else lift, center=center, width=width).fit(
+            data.X
+        )
+        chosen = Lift(lift, mapped.center_, mapped.width_)
         return cls(
             data.X,
             data.y,
@@ -126,7 +129,7 @@ class KernelLiftDisplay(style.Display):
             center=mapped.center_,
             width=mapped.width_,
             names=data.feature_names,
-            **fit_plane(mapped, data.X, data.y, HardMarginSVC(), LinearSVC(C=C))._asdict(),
+            **fit_plane(chosen, data.X, data.y, HardMarginSVC(), LinearSVC(C=C))._asdict(),
         ).plot(ax)
 
     def height(self, X: Any) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.studio import kernel_grammar, pictures, presets
+from maxmargin.studio import expressions, pictures, presets
 from maxmargin.studio.catalogue import MODELS, SLIDERS
 from tests.studio.in_browser.conftest import OpenPage, StudioPage
 from tests.studio.in_browser.test_page import OVERLAPPING, SEPARABLE, VIEW
@@ -81,7 +81,7 @@ def test_each_model_shows_what_python_finds(desk: StudioPage, model: str) -> Non
 def test_each_slider_is_a_parameter_of_the_model(desk: StudioPage, model: str) -> None:
     desk.show(points=OVERLAPPING, view=VIEW).choose(model)
     shown = desk.page.locator(".models .slider").count()
-    names = [*MODELS[model].sliders, *kernel_grammar.names_in(MODELS[model].kernel or "Linear()")]
+    names = [*MODELS[model].sliders, *expressions.names_in(MODELS[model].kernel or "Linear()")]
     assert shown == len(names)
     changed: dict[str, float] = {}
     for name in names:
@@ -101,7 +101,7 @@ def test_sliders_of_a_polynomial_appear_when_it_names_them(desk: StudioPage) -> 
     desk.page.get_by_label("Choose a kernel").select_option("Polynomial")
     desk.wait()
     kernel = desk.state["panes"][0]["kernel"]
-    assert set(kernel_grammar.names_in(kernel)) == {"degree", "gamma", "coef0"}
+    assert set(expressions.names_in(kernel)) == {"degree", "gamma", "coef0"}
     for name in ("degree", "coef0"):
         field_of(desk, name).fill(str(VALUES[name]))
         desk.press("Enter")
@@ -189,7 +189,7 @@ def test_a_kernel_is_built_from_others(desk: StudioPage) -> None:
     desk.page.get_by_label("Multiply by a kernel").select_option("Linear")
     desk.wait()
     kernel = desk.state["panes"][0]["kernel"]
-    built = kernel_grammar.parse_kernel(kernel, {"gamma": 1.0})
+    built = expressions.parse_kernel(kernel, {"gamma": 1.0})
     X = np.array(OVERLAPPING)[:, :2]
     linear = mm.kernels.Linear()
     expected = (mm.kernels.RBF(1.0) + 2 * linear) * linear
@@ -197,13 +197,13 @@ def test_a_kernel_is_built_from_others(desk: StudioPage) -> None:
     assert reference.strip(desk.picture()) == known_picture(desk, model="SVC", kernel=kernel)
 
 
-@pytest.mark.parametrize("name", [kernel["name"] for kernel in kernel_grammar.describe()])
+@pytest.mark.parametrize("name", [kernel["name"] for kernel in expressions.describe()])
 def test_each_kernel_of_the_menu_is_drawn(desk: StudioPage, name: str) -> None:
     positive = [[x + 2, y + 2, label] for x, y, label in SEPARABLE]
     desk.show(points=positive, view=[0, 4, 0, 4])
     desk.page.get_by_label("Choose a kernel").select_option(name)
     desk.wait()
-    (call,) = [kernel["call"] for kernel in kernel_grammar.describe() if kernel["name"] == name]
+    (call,) = [kernel["call"] for kernel in expressions.describe() if kernel["name"] == name]
     assert desk.state["panes"][0]["kernel"] in (call, "" if call == "RBF(gamma)" else call)
     assert reference.strip(desk.picture()) == known_picture(desk, model="SVC", kernel=call)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.studio_latency import HEADING, MODELS, measure_drag
-from maxmargin.studio.pictures import recorded_warnings
+from maxmargin.errors import recorded_warnings
 from tests.studio.in_browser.conftest import StudioPage
 from tests.studio.in_browser.test_page import fitted
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maxmargin.studio import messages, pictures
+from maxmargin.studio import pictures
 from maxmargin.studio.catalogue import MODELS
 from maxmargin.studio.session import Session
 from tests.studio.in_browser.conftest import OpenPage, StudioPage, wait_until
@@ -36,10 +36,10 @@ class Slow:
             time.sleep(0.001)
         if job.stop():
             self.stopped += 1
-        pictures.draw(request, job.stop, job.send)
+        pictures.draw(request.scene, request.grid, request.wants, job.stop, job.send)
 
     def make(self, send: Any, *given: Any) -> Session:
-        return Session(send, *given, handlers={messages.Fit: self.fit})
+        return Session(send, *given, handlers={"fit": self.fit})
 
 
 @pytest.fixture(scope="module")

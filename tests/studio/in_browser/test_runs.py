@@ -8,7 +8,6 @@ import pytest
 import maxmargin as mm
 from maxmargin.inspection.model_view import read_trace
 from maxmargin.studio import presets, runs
-from maxmargin.studio.messages import Run
 from tests.studio.in_browser.conftest import StudioPage
 from tests.studio.in_browser.test_page import OVERLAPPING, VIEW, is_on
 from tests.support import studio_reference as reference
@@ -28,7 +27,7 @@ def known_run(studio: StudioPage, model: str, kind: str, **parameters: float) ->
     """Return what Python sends about the same run."""
     view = studio.run("(studio) => studio.plots[0].seen()")
     scene = reference.make_scene(studio.state["points"], view, model, parameters=parameters)
-    return reference.strip(runs.step_through(Run(0, 0, scene, kind), lambda: False))
+    return reference.strip(runs.step_through(scene, kind, lambda: False))
 
 
 def shown_run(studio: StudioPage) -> dict[str, Any]:

@@ -94,7 +94,7 @@ export class LiftView {
 
   ask() {
     const { kind } = this;
-    const request = { type: "lift", ...this.studio.scene(0), kind, center: null, scale: null };
+    const request = { type: "lift", ...this.studio.scene(0), kind };
     this.studio.link.latest(
       "lift",
       request,
