@@ -302,7 +302,7 @@ def test_conditions(text: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("points", "count"), ("2 * points", "count"), ("points / 2", "number"), ("width", "length"),
+    [("-points", "count"), ("2 * points", "count"), ("points / 2", "number"), ("width", "length"),
      ("width + 1", "length"), ("2 * width", "number"), ("points > 1", "flag"), ("model", "word")],
 )  # fmt: skip
 def test_kinds_of_values(text: str, kind: str) -> None:
@@ -311,7 +311,7 @@ def test_kinds_of_values(text: str, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1 +", "(1", "1 2", "pionts", "a.b", "model > 1", 'model == "SCV"', "points()", "[1]",
+    ["", "1 +", "(1", "1 2", "pionts", "a.b", "model > 1", "not model", "-model", "points()", "[1]",
      "points if 1 else 2", "points[0]", "1 in 2", "10^" + "9" * 400],
 )  # fmt: skip
 def test_conditions_that_are_refused(text: str) -> None:

@@ -359,25 +359,11 @@ def configure(app: Starlette) -> uvicorn.Config:
 
 def warm_up() -> None:
     """Have the loops compiled that the first pictures need."""
+    import maxmargin as mm
+
+    X, y = mm.datasets.separable(20, random_state=0)
     try:
-        for name in ("SVC", "LinearSVC", "HardMarginSVC", "Perceptron"):
-            _draw_example(name)
+        for model in (mm.SVC(), mm.LinearSVC(), mm.HardMarginSVC(), mm.Perceptron()):
+            model.fit(X, y).decision_function(X)
     except Exception:  # the page will say what is wrong, to whoever asks for it
         _logger.debug("the loops could not be compiled", exc_info=True)
-
-
-def _draw_example(model: str) -> None:
-    """Draw four points with a model, for nobody."""
-    import numpy as np
-
-    from maxmargin.studio import catalogue, pictures
-    from maxmargin.studio.scene import Choice, Scene, View
-
-    sliders = {name: slider.default for name, slider in catalogue.SLIDERS.items()}
-    scene = Scene(
-        np.array([[-1.0, -0.5], [-0.5, -1.0], [1.0, 0.5], [0.5, 1.5]]),
-        np.array([0, 0, 1, 1]),
-        Choice(model, sliders, catalogue.MODELS[model].kernel),
-        View(-2, 2, -2, 2),
-    )
-    pictures.draw(scene, (8, 8), (), lambda: False, lambda picture: None)

@@ -20,7 +20,7 @@ from typing import Any
 from maxmargin import kernels
 from maxmargin.errors import did_you_mean
 from maxmargin.kernels import Kernel
-from maxmargin.studio.catalogue import KERNEL_SLIDERS, MODELS, SLIDERS
+from maxmargin.studio.catalogue import KERNEL_SLIDERS, SLIDERS
 
 LONGEST = 200  # characters
 MOST_KERNELS = 16
@@ -356,89 +356,66 @@ def parse_condition(text: str, kinds: Mapping[str, str]) -> Expression:
     >>> parse_condition("2 * margin ≥ 1", {"margin": "length"}).evaluate({"margin": 3.0})
     1.0
     """
-    reader = _ConditionReader(text, kinds)
-    tree = reader.text.parse()
-    kind = reader.kind(tree)
-    return Expression(text.strip(), kind, tuple(dict.fromkeys(reader.names)), tree)
+    written = _Text(text, _LONGEST_CONDITION)
+    tree = written.parse()
+    for node in ast.walk(tree):
+        _check_node(written, node, kinds)
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    return Expression(text.strip(), _kind(tree, kinds), tuple(dict.fromkeys(names)), tree)
 
 
-class _ConditionReader:
-    """Finds of what kind a value is: a "word", a "flag", or a number of some kind."""
+_SIGNS_OF_CONDITIONS = (
+    ast.expr_context, ast.USub, ast.Not, ast.boolop, *_COMPARE, *_COMBINE
+)  # fmt: skip
+_OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare)
 
-    def __init__(self, text: str, kinds: Mapping[str, str]) -> None:
-        self.text = _Text(text, _LONGEST_CONDITION)
-        self.kinds = kinds
-        self.names: list[str] = []
 
-    def kind(self, node: ast.expr) -> str:
-        match node:
-            case ast.Constant() | ast.Name():
-                return self.leaf(node)
-            case ast.UnaryOp(ast.USub(), operand):
-                return self.number(operand)
-            case ast.UnaryOp(ast.Not(), operand):
-                self.number(operand)
-            case ast.BoolOp(_, values):
-                for each in values:
-                    self.number(each)
-            case ast.Compare(left, signs, rights):
-                self.compare([left, *rights], signs)
-            case ast.BinOp(left, sign, right) if type(sign) in _COMBINE:
-                return self.combine(left, sign, right)
-            case _:
-                raise self.refuse(node)
-        return "flag"
-
-    def leaf(self, node: ast.Constant | ast.Name) -> str:
-        if isinstance(node, ast.Name):
-            if node.id not in self.kinds:
-                hint = did_you_mean(node.id, self.kinds)
-                raise self.text.error(f"there is no quantity {node.id!r:.60}.{hint}", node)
-            self.names.append(node.id)
-            return self.kinds[node.id]
-        if isinstance(node.value, str):
-            return "word"
-        if type(node.value) not in (int, float):
-            raise self.refuse(node)
+def _check_node(written: _Text, node: ast.AST, kinds: Mapping[str, str]) -> None:
+    """Refuse a part of an expression that has no meaning."""
+    inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+    if isinstance(node, ast.Name):
+        if node.id not in kinds:
+            hint = did_you_mean(node.id, kinds)
+            raise written.error(f"there is no quantity {node.id!r:.60}.{hint}", node)
+    elif isinstance(node, ast.Constant):
         number: Any = node.value
-        if not abs(number) <= LARGEST_NUMBER:
-            raise self.text.error(f"numbers are at most {LARGEST_NUMBER:g}", node)
-        return "count" if number == math.floor(number) else "number"
-
-    def refuse(self, node: ast.expr) -> ExpressionError:
+        if type(number) not in (int, float, str):
+            raise written.refuse(node, "write numbers, or words in quotation marks")
+        if not isinstance(number, str) and not abs(number) <= LARGEST_NUMBER:
+            raise written.error(f"numbers are at most {LARGEST_NUMBER:g}", node)
+    elif isinstance(node, _OPERATIONS):
+        words = [_kind(each, kinds) == "word" for each in inner]
+        equal = isinstance(node, ast.Compare) and {type(sign) for sign in node.ops} <= _EQUAL
+        if any(words) and not (equal and all(words)):
+            raise written.error("words can only be compared with words, by == or !=", node)
+    elif not isinstance(node, _SIGNS_OF_CONDITIONS):
         known = "conditions are made of quantities, numbers, + - * / ^, < <= > >= == !="
-        return self.text.refuse(node, f"{known}, and, or, not")
+        raise written.refuse(node, f"{known}, and, or, not")
 
-    def number(self, node: ast.expr) -> str:
-        kind = self.kind(node)
-        if kind == "word":
-            raise self.text.error("words can only be compared, by == or !=", node)
-        return kind
 
-    def compare(self, nodes: list[ast.expr], signs: list[ast.cmpop]) -> None:
-        words = [self.kind(node) == "word" for node in nodes]
-        equal = all(isinstance(sign, ast.Eq | ast.NotEq) for sign in signs)
-        if any(words) and not (all(words) and equal):
-            raise self.text.error("words are compared with words, by == or !=", nodes[0])
-        if not all(type(sign) in _COMPARE for sign in signs):
-            raise self.text.refuse(nodes[0], "compare by < <= > >= == or !=")
-        if any(isinstance(node, ast.Name) and node.id == "model" for node in nodes):
-            for node in nodes:
-                if isinstance(node, ast.Constant) and node.value not in MODELS:
-                    hint = did_you_mean(str(node.value), MODELS)
-                    raise self.text.error(f"there is no model {node.value!r:.60}.{hint}", node)
+_EQUAL = {ast.Eq, ast.NotEq}
 
-    def combine(self, left: ast.expr, sign: ast.operator, right: ast.expr) -> str:
-        """Return the kind of a result: lengths add up to a length, and counts to a count."""
-        first, second = self.number(left), self.number(right)
-        if isinstance(left, ast.Constant) or isinstance(right, ast.Constant):
-            named = {second if isinstance(left, ast.Constant) else first}
-        else:
-            named = {first, second}
-        if isinstance(sign, ast.Add | ast.Sub) and len(named) == 1:
-            return named.pop()
-        counts = isinstance(sign, ast.Mult) and first == second == "count"
-        return "count" if counts else "number"
+
+def _kind(node: ast.AST, kinds: Mapping[str, str]) -> str:
+    """Return of what kind a value is: lengths add up to a length, and counts to a count."""
+    match node:
+        case ast.Constant(value):
+            whole = isinstance(value, int | float) and value == math.floor(value)
+            return "word" if isinstance(value, str) else "count" if whole else "number"
+        case ast.Name(name):
+            return kinds.get(name, "number")
+        case ast.UnaryOp(ast.USub(), operand):
+            return _kind(operand, kinds)
+        case ast.UnaryOp() | ast.BoolOp() | ast.Compare():
+            return "flag"
+        case ast.BinOp(left, sign, right):
+            members = [each for each in (left, right) if not isinstance(each, ast.Constant)]
+            found = {_kind(each, kinds) for each in members or (left, right)}
+            both = {_kind(left, kinds), _kind(right, kinds)}
+            if isinstance(sign, ast.Add | ast.Sub) and len(found) == 1:
+                return found.pop()
+            return "count" if isinstance(sign, ast.Mult) and both == {"count"} else "number"
+    return "number"
 
 
 def _evaluate(node: ast.expr, values: Known) -> float | str:

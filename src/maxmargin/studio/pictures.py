@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -660,16 +661,13 @@ def _report(model: Any, said: list[str]) -> str:
 
 def explain(refusal: Exception, scene: Scene) -> str:
     """Return why a model refuses its data, for somebody who only knows the page."""
-    if scene.choice.model == "NuSVC" and "infeasible" in str(refusal):
-        counts = np.unique(scene.labels, return_counts=True)[1]
-        largest = min(
-            2 * min(a, b) / (a + b) for k, a in enumerate(counts) for b in counts[k + 1 :]
-        )
+    if scene.choice.model == "NuSVC":
+        counts = np.unique(scene.labels, return_counts=True)[1].tolist()
+        largest = min((2 * min(pair) / sum(pair) for pair in combinations(counts, 2)), default=1.0)
         nu = scene.choice.parameters.get("nu", SLIDERS["nu"].default)
-        return (
-            f"ν = {nu:.3g} is not possible with classes of these sizes: "
-            f"the largest ν is {largest:.4g}."
-        )
+        if nu > largest:
+            sizes = f"ν = {nu:.3g} is not possible with classes of these sizes"
+            return f"{sizes}: the largest ν is {largest:.4g}."
     return str(refusal) or "The numbers are too large for this model."
 
 

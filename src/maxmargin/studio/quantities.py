@@ -221,19 +221,9 @@ class Quantity(NamedTuple):
 QUANTITIES = {
     "points": Quantity("count", "How many points there are.", lambda n: len(n.scene.points)),
     "classes": Quantity("count", "How many classes there are.", lambda n: len(n.classes)),
-    "model": Quantity("word", 'Name of the model, such as "SVC".', lambda n: n.scene.choice.model),
     "C": Quantity("number", "The price C of slack.", lambda n: n.setting("C")),
     "gamma": Quantity("number", "Width parameter γ of the kernel.", lambda n: n.setting("gamma")),
-    "degree": Quantity("count", "Degree of the polynomial kernel.", lambda n: n.setting("degree")),
-    "coef0": Quantity(
-        "number", "Constant of the polynomial kernel.", lambda n: n.setting("coef0")
-    ),
-    "nu": Quantity("number", "The share ν.", lambda n: n.setting("nu")),
-    "epsilon": Quantity(
-        "number", "Half the height of the tube, ε.", lambda n: n.setting("epsilon")
-    ),
     "eta": Quantity("number", "Step η of the perceptron.", lambda n: n.setting("eta")),
-    "theta": Quantity("number", "Threshold θ of the perceptron.", lambda n: n.setting("margin")),
     "w1": Quantity("number", "First weight of a straight boundary.", lambda n: n.weights[0]),
     "w2": Quantity("number", "Second weight of a straight boundary.", lambda n: n.weights[1]),
     "b": Quantity("number", "Intercept b.", lambda n: n.plane.b),
@@ -274,10 +264,6 @@ QUANTITIES = {
     "alpha_max": Quantity(
         "number", "The largest dual variable α.", lambda n: np.max(n.of_machine("alpha_"))
     ),
-    "gap": Quantity(
-        "number", "Relative duality gap of the certificate.",
-        lambda n: n.of_model("certificate_").relative_gap,
-    ),
     "errors": Quantity("count", "How many points the model gets wrong.", _errors),
     "accuracy": Quantity(
         "share", "Share of points that the model gets right.",
@@ -310,10 +296,6 @@ QUANTITIES = {
     ),
     "explained_2": Quantity("share", "The same along the second.", lambda n: _explained(n, 2)),
     "explained_3": Quantity("share", "The same along the third.", lambda n: _explained(n, 3)),
-    "separable_in_pc1": Quantity(
-        "flag", "1 if the first kernel principal component separates the classes.",
-        lambda n: _separable_in(n, 1),
-    ),
     "separable_in_pc2": Quantity(
         "flag", "1 if a line separates them in the first two.", lambda n: _separable_in(n, 2)
     ),

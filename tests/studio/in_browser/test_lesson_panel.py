@@ -140,7 +140,7 @@ def test_a_lesson_of_a_file_is_opened(own: Server, open_page: OpenPage) -> None:
     assert page.locator(".lesson h2").inner_text() == "A page with <script>alert(1)</script>"
     assert page.locator(".lesson .place").inner_text() == "<b>Mine</b> · Page 1 of 2"
     assert page.locator(".lesson script, .lesson b, .lesson a").count() == 0
-    assert "a link (javascript:alert" in page.locator(".lesson-text p").first.inner_text()
+    assert "a link" in page.locator(".lesson-text p").first.inner_text()
 
     page.locator(".question input").fill("1")
     page.locator(".question input").press("Enter")

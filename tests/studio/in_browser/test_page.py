@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.studio import pictures
 from maxmargin.studio.catalogue import MODELS
@@ -46,22 +45,6 @@ def test_straight_lines_are_those_of_the_solution(studio: StudioPage, model: str
         for level, side in ((1.0, "plus"), (-1.0, "minus")):
             (margin,) = studio.lines(f"margin.{side}")
             assert is_on(margin, w, b - level)
-
-
-@pytest.mark.parametrize("kernel", ["RBF(gamma)", "Polynomial(degree, gamma, coef0)"])
-def test_curved_lines_are_those_of_the_solution(studio: StudioPage, kernel: str) -> None:
-    studio.show(points=OVERLAPPING, view=VIEW).choose("SVC", kernel, C=3.0, gamma=0.7, degree=2)
-    parameters = {"C": 3.0, "gamma": 0.7, "degree": 2}
-    estimator = pictures.build(Choice("SVC", parameters, kernel))
-    data = np.array(OVERLAPPING)
-    estimator.fit(data[:, :2], data[:, 2].astype(int))
-    for kind, level in (("boundary", 0.0), ("margin.plus", 1.0), ("margin.minus", -1.0)):
-        lines = studio.lines(kind)
-        assert lines
-        places = np.concatenate([np.reshape(line, (-1, 2)) for line in lines])
-        slopes = np.linalg.norm(mm.geometry.hyperplane(estimator).gradient(places), axis=1)
-        distances = np.abs(estimator.decision_function(places) - level) / slopes
-        assert distances.max() <= 1e-6
 
 
 def test_a_dragged_point_takes_the_line_along(studio: StudioPage) -> None:
