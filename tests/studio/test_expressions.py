@@ -125,13 +125,6 @@ def test_texts_mean_what_they_mean_in_python(written: Written) -> None:
     check_reading(written)
 
 
-@pytest.mark.full
-@given(KERNELS)
-@settings(max_examples=5000)
-def test_many_texts_mean_what_they_mean_in_python(written: Written) -> None:
-    check_reading(written)
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -203,50 +196,6 @@ def test_limits() -> None:
     assert parse_kernel("RBF()".ljust(LONGEST)) == kernels.RBF()
     with pytest.raises(ExpressionError, match=f"at most {LONGEST} characters"):
         parse_kernel("RBF()".ljust(LONGEST + 1))
-
-
-PIECES = [
-    *sorted(ALL), "gamma", "degree", "γ", "rbf", "(", ")", "()", "[", "]", ",", "=", "+", "-",
-    "*", "**", "^", "1", "0", "2.5", "1e9", "1e-400", ".", " ", "\n", "kernel", "columns", "value",
-    "'", "_", "é", "\x00", "0x1", "1_0", "1j", "nan", "lambda", "\ud800", "and ", "not ", "< ",
-]  # fmt: skip
-SOUPS = st.one_of(
-    st.text(max_size=LONGEST + 5),
-    st.lists(st.sampled_from(PIECES), max_size=60).map("".join),
-    st.tuples(KERNELS, st.sampled_from(PIECES), st.integers(0, LONGEST)).map(
-        lambda drawn: drawn[0].text[: drawn[2]] + drawn[1] + drawn[0].text[drawn[2] :]
-    ),
-)
-
-
-def check_any(text: str) -> None:
-    """A text is refused by one error, or it is a kernel that its own text gives once more."""
-    kernel, error = attempt(text)
-    if error is not None:
-        assert 0 <= error.position <= len(text)
-        assert len(str(error)) < 2 * LONGEST + 200
-        str(error).encode()
-        return
-    assert kernel is not None
-    kernel.check_parameters()
-    assert set(names_in(text)) <= set(VALUES)
-    shown = repr(kernel)
-    assert ast.parse(shown, mode="eval")  # Python can read it, too
-    if len(shown) <= LONGEST:
-        assert parse_kernel(shown) == kernel
-
-
-@given(SOUPS)
-@settings(max_examples=300)
-def test_any_text_is_a_kernel_or_refused(text: str) -> None:
-    check_any(text)
-
-
-@pytest.mark.full
-@given(SOUPS)
-@settings(max_examples=5000)
-def test_many_texts_are_kernels_or_refused(text: str) -> None:
-    check_any(text)
 
 
 def test_names_are_those_of_the_text() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin.studio import messages
@@ -101,22 +101,6 @@ def test_a_scene() -> None:
     assert scene.choice.parameters == {**defaults, "C": 10.0, "gamma": 0.5}
 
 
-def test_other_requests() -> None:
-    table = read(message("table"))
-    assert isinstance(table, messages.Table)
-    assert (table.text, table.columns, table.label) == ("a,b\n1,2\n", (1, 0), -1)
-    preset = read(message("preset"))
-    assert isinstance(preset, messages.Preset)
-    assert (preset.name, preset.parameters, preset.seed) == ("moons", {"noise": 0.25}, 7)
-    code = read(message("code"))
-    assert isinstance(code, messages.Code)
-    assert [choice.model for choice in code.choices] == ["SVC", "LinearSVC"]
-    assert code.scene.choice == code.choices[0]
-    answer = read(message("answer"))
-    assert isinstance(answer, messages.Answer)
-    assert (answer.lesson, answer.page, answer.item, answer.value) == ("margins", 2, 1, "0.5")
-
-
 @pytest.mark.parametrize(
     ("kind", "field"),
     [(kind, field) for kind, fields in EXAMPLES.items() for field in ("type", "seq", *fields)],
@@ -129,12 +113,6 @@ def test_fields_that_are_missing(kind: str, field: str) -> None:
         assert type(read(sent)) is TYPES[kind]
     else:
         assert repr(field) in str(refusal(sent))
-
-
-def test_null_stands_for_nothing_where_it_may() -> None:
-    table = read(message("table", columns=None, label=None))
-    assert isinstance(table, messages.Table)
-    assert (table.columns, table.label) == (None, None)
 
 
 # ------------------------------------------------------------------- what is refused
@@ -293,13 +271,6 @@ def test_most_points() -> None:
     assert str(error).endswith("'array' of length <= 5000. It is a list of 5,001 values.")
 
 
-def test_no_points() -> None:
-    request = read(message(x=[], y=[], label=[]))
-    assert isinstance(request, messages.Fit)
-    assert request.scene.points.shape == (0, 2)
-    assert request.scene.labels.shape == (0,)
-
-
 @pytest.mark.parametrize("name", SLIDERS)
 def test_sliders_go_from_end_to_end(name: str) -> None:
     slider = SLIDERS[name]
@@ -365,64 +336,3 @@ def test_scenes_come_back_as_they_were_sent(
         assert request.scene.labels.tolist() == label
         assert request.scene.choice.model == model
         assert request.scene.choice.parameters["C"] == C
-
-
-SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8),
-    st.sampled_from([*EXAMPLES, *MODELS, *SLIDERS, 2**53, 10**400, "\ud800", "RBF(gamma)"]),
-)  # fmt: skip
-FIELDS = sorted({"type", "seq", "label", *WRONG})
-NAMES = st.one_of(st.sampled_from([*FIELDS, *SLIDERS]), st.text(max_size=6))
-JSON = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(st.lists(inner, max_size=5), st.dictionaries(NAMES, inner, max_size=5)),
-    max_leaves=12,
-)
-
-
-@st.composite
-def changed_messages(draw: st.DrawFn) -> dict[str, Any]:
-    """Return a message with fields changed, left out, added or taken from another."""
-    sent: dict[str, Any] = copy.deepcopy(draw(st.sampled_from(MESSAGES)))
-    for _ in range(draw(st.integers(1, 3))):
-        name = draw(st.one_of(st.sampled_from(sorted(sent) or ["x"]), NAMES))
-        match draw(st.integers(0, 3)):
-            case 0:
-                sent.pop(name, None)
-            case 1:
-                sent[name] = draw(JSON)
-            case 2:
-                sent |= draw(st.sampled_from(MESSAGES))
-            case _:
-                value = sent.get(name)
-                if isinstance(value, list) and value:
-                    value[draw(st.integers(0, len(value) - 1))] = draw(JSON)
-                elif isinstance(value, dict):
-                    value[draw(NAMES)] = draw(JSON)
-    return sent
-
-
-ANYTHING = st.one_of(changed_messages(), JSON, st.dictionaries(NAMES, JSON, max_size=10))
-
-
-def check_any(sent: Any) -> None:
-    """What is parsed and what is read are refused alike, by one error, or are one request."""
-    for attempt, value in ((read, sent), (parse, json.dumps(sent))):
-        try:
-            attempt(value)
-        except MessageError as error:
-            check_error(error)
-
-
-@given(ANYTHING)
-@settings(max_examples=200)
-def test_anything_is_a_request_or_refused(sent: Any) -> None:
-    check_any(sent)
-
-
-@given(st.one_of(st.text(max_size=50), st.binary(max_size=50)))
-def test_any_text_is_a_request_or_refused(sent: str | bytes) -> None:
-    try:
-        parse(sent)
-    except MessageError as error:
-        check_error(error)

@@ -102,15 +102,6 @@ def test_straight_margins_are_exact_and_as_far_away_as_the_margin(model: str, ke
     assert picture["facts"][0] == ["margin", f"{float(estimator.margin_):.4g} data units"]
 
 
-@pytest.mark.parametrize("model", ["Perceptron", "AveragedPerceptron"])
-def test_perceptrons_have_one_straight_line(model: str) -> None:
-    picture = last(separable(model))
-    (line,) = picture["lines"]
-    np.testing.assert_allclose(
-        vertices(line) @ picture["weights"] + picture["intercept"], 0.0, atol=1e-8
-    )
-
-
 @pytest.mark.parametrize(
     ("model", "kernel"),
     [
@@ -223,13 +214,6 @@ def test_bytes_of_a_field_are_the_decision_function(model: str) -> None:
         inside = np.abs(shares) < 0.99
         scale = (f[inside] @ shares[inside]) / (shares[inside] @ shares[inside])
         np.testing.assert_allclose(shares, np.clip(f / scale, -1, 1), atol=0.02)
-
-
-def test_bytes_of_regions_are_the_predicted_classes() -> None:
-    scene = clouds("SVC")
-    picture, estimator = last(scene), fitted(scene)
-    values, places = decoded(picture["field"])
-    np.testing.assert_array_equal(values // 32, estimator.predict(places))
 
 
 @pytest.mark.parametrize("model", ["LinearSVC", "SVC", "NuSVC", "OneClassSVM"])
@@ -351,11 +335,6 @@ def test_a_separator_is_a_witness_too() -> None:
     distances = (scene.points - [x0, y0]) @ normal * (2 * scene.labels - 1)
     distances *= np.sign(distances[0])
     assert distances.min() == pytest.approx(witness["margin"], rel=1e-6)
-
-
-def test_the_witness_of_a_kernel_has_no_place_in_the_plane() -> None:
-    picture = last(make_scene("HardMarginSVC", [[0, 0], [0, 0]], [0, 1], "RBF(1)"))
-    assert picture["witness"]["point"] is None
 
 
 # ------------------------------------------------------------------- sampling, stopping, warning

@@ -327,18 +327,6 @@ BROKEN: list[str | bytes] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", BROKEN, ids=lambda text: str(text[:40]))
-def test_broken_messages_are_answered_and_the_next_one_too(text: str | bytes) -> None:
-    page = Page()
-    page.session.receive(text)
-    said = page.next()
-    assert said["type"] == "error"
-    assert "Traceback" not in said["message"]
-    assert "\n" not in said["message"]
-    page.send(ask("kernel", 2, text="Linear()"))
-    assert page.next()["seq"] == 2
-
-
 def test_a_page_that_is_gone_ends_no_thread() -> None:
     answered = queue.Queue[Reply]()
 
@@ -419,20 +407,6 @@ def test_a_diagnosis_of_one_class_says_what_is_missing(count: int) -> None:
     assert "add a point of a second class" in refused["message"]
 
 
-def test_kernels_are_checked_as_they_are_typed() -> None:
-    page = Page()
-    page.send(ask("kernel", 1, text="RBF(gamma) + 0.5 * Linear()", parameters={"gamma": 2}))
-    right = page.next()
-    assert right["ok"] is True
-    assert right["names"] == ["gamma"]
-    assert "gamma=2" in right["text"]
-    page.send(ask("kernel", 2, text="RBF(gamma) +"))
-    wrong = page.next()
-    assert wrong["ok"] is False
-    assert wrong["message"]
-    assert isinstance(wrong["position"], int)
-
-
 def test_the_scene_is_that_of_the_first_pane() -> None:
     page = Page({"fit": lambda request, job: {"type": "picture"}})
     page.send(fit(1, x=[5, 1, 2, 3]), fit(2, pane=1))
@@ -482,8 +456,3 @@ def held(events: int) -> int:
 
 def test_dragging_does_not_grow() -> None:
     assert held(2_000) < 100_000
-
-
-@pytest.mark.full
-def test_dragging_for_hours_does_not_grow() -> None:
-    assert held(100_000) < 100_000

@@ -107,7 +107,7 @@ def test_what_is_missing_is_named(run: Run) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert 'pip install "maxmargin[studio]"' in done.stderr
+    assert "pip install -U starlette uvicorn websockets" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -34,7 +34,7 @@ try:
     from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 except ImportError as missing:
     raise ImportError(
-        f'the studio needs the package {missing.name}: pip install "maxmargin[studio]"'
+        f"the studio needs the package {missing.name}: pip install -U starlette uvicorn websockets"
     ) from None
 
 from maxmargin.studio import static_files

@@ -15,9 +15,7 @@ from scipy.interpolate import RegularGridInterpolator
 try:
     from contourpy import contour_generator
 except ImportError:
-    raise ImportError(
-        'the studio needs the package contourpy: pip install "maxmargin[studio]"'
-    ) from None
+    raise ImportError("the studio needs the package contourpy: pip install contourpy") from None
 
 from maxmargin._typing import Floats
 from maxmargin.studio.scene import View

@@ -20,9 +20,7 @@ try:
     import msgspec
     from msgspec import Meta, Struct
 except ImportError:
-    raise ImportError(
-        'the studio needs the package msgspec: pip install "maxmargin[studio]"'
-    ) from None
+    raise ImportError("the studio needs the package msgspec: pip install msgspec") from None
 
 from maxmargin.errors import did_you_mean
 from maxmargin.studio.catalogue import KERNEL_SLIDERS, MODELS, SLIDERS

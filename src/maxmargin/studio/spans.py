@@ -7,7 +7,7 @@ try:
     from markdown_it.token import Token
 except ImportError:
     raise ImportError(
-        'lessons need the package markdown-it-py: pip install "maxmargin[studio]"'
+        "lessons need the package markdown-it-py: pip install markdown-it-py"
     ) from None
 
 Spans = list[dict[str, str | None]]

@@ -183,9 +183,7 @@ def _load_widget() -> Any:
         import anywidget
         import traitlets
     except ImportError as missing:
-        raise ImportError(
-            f'mm.Studio needs the package {missing.name}: pip install "maxmargin[jupyter]"'
-        ) from missing
+        raise ImportError("mm.Studio needs anywidget: pip install anywidget") from missing
 
     class StudioWidget(anywidget.AnyWidget):
         """The page; ``state`` is what it begins with."""

@@ -105,11 +105,3 @@ def test_a_lift_follows_the_points_and_goes_away(desk: StudioPage) -> None:
     assert not desk.page.locator(".lift").is_visible()
     assert desk.page.locator(".lift-cut").count() == 0
     assert desk.lines("boundary")
-
-
-def test_a_plane_needs_two_classes(desk: StudioPage) -> None:
-    desk.show(points=[[0, 0, 0], [1, 1, 1], [2, 0, 2]])
-    lift(desk, "circle")
-    assert "these are 3 classes" in desk.text(".lift .message")
-    desk.show(points=[])
-    assert desk.text(".lift .message") == "Add some points."

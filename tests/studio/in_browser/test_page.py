@@ -122,18 +122,6 @@ def test_rings_show_support_vectors_by_kind(studio: StudioPage) -> None:
     assert dict(drawn) == support
 
 
-def test_two_models_stand_side_by_side(studio: StudioPage) -> None:
-    studio.show(points=SEPARABLE, view=VIEW).choose("HardMarginSVC")
-    studio.page.get_by_role("button", name="second model").click()
-    studio.wait()
-    assert studio.page.locator(".scene").count() == 2
-    assert [pane["model"] for pane in studio.state["panes"]] == ["HardMarginSVC", "LinearSVC"]
-    for pane, model in enumerate(("HardMarginSVC", "LinearSVC")):
-        known = fitted(model, SEPARABLE)
-        (boundary,) = studio.lines("boundary", pane)
-        assert is_on(boundary, np.ravel(known.coef_), float(np.ravel(known.intercept_)[0]))
-
-
 def unpack(studio: StudioPage) -> str:
     """Return what the fragment of the address holds."""
     packed = str(studio.page.evaluate("() => location.hash")).removeprefix("#s=")
@@ -204,10 +192,3 @@ def test_the_wheel_zooms_about_the_pointer(studio: StudioPage) -> None:
     assert studio.place(1.1, 0.2) == pytest.approx(before, abs=1.0)
     left, right, _, _ = studio.state["view"]
     assert right - left < 6
-
-
-def test_a_page_that_is_closed_gives_its_socket_back(open_page: OpenPage) -> None:
-    studio = open_page()
-    studio.page.reload()
-    studio.wait()
-    assert studio.picture()["type"] == "picture"

@@ -113,16 +113,6 @@ def test_a_slow_fit_is_cancelled(slow_page: tuple[Slow, StudioPage]) -> None:
     assert studio.picture()["seq"] > before["seq"]
 
 
-def test_other_parts_answer_while_a_fit_runs(slow_page: tuple[Slow, StudioPage]) -> None:
-    slow, studio = slow_page
-    hold(slow, studio)
-    studio.page.mouse.up()
-    studio.page.get_by_role("combobox", name="Example").select_option("circles")
-    studio.wait_for("(studio) => studio.store.state.points.length === 100")
-    slow.held = False
-    assert len(studio.picture()["rows"]["kind"]) == 100
-
-
 def test_pictures_come_in_order_and_the_last_is_of_the_last_place(
     slow_page: tuple[Slow, StudioPage],
 ) -> None:
