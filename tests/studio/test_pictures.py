@@ -2,6 +2,7 @@
 
 import base64
 import json
+import threading
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import maxmargin as mm
 from maxmargin._typing import Floats
-from maxmargin.errors import recorded_warnings
+from maxmargin.errors import recorded_warnings, warn
 from maxmargin.studio import pictures
 from maxmargin.studio.catalogue import MODELS
 from maxmargin.studio.scene import Choice, Scene, View
@@ -363,6 +364,24 @@ def test_nothing_is_sent_once_nobody_wants_it() -> None:
 
     pictures.draw(make_scene("SVC"), (8, 8), (), stop, sent.append)
     assert sent == []
+
+
+def test_warnings_are_recorded_for_one_thread_alone() -> None:
+    heard: list[str] = []
+
+    def work() -> None:
+        with recorded_warnings() as own:
+            warn("another thread")
+            heard.extend(own)
+
+    with recorded_warnings() as recorded:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        warn("this thread")
+    assert (recorded, heard) == (["this thread"], ["another thread"])
+    with pytest.warns(UserWarning, match="everybody"):
+        warn("everybody")
 
 
 # ------------------------------------------------------------------- whatever the points

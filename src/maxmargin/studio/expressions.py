@@ -238,13 +238,13 @@ class _KernelReader:
     def power(self, node: ast.expr, base: Value, exponent: Value) -> Kernel:
         if not isinstance(base, Kernel):
             raise self.text.error("only kernels are raised to a power; write the number out", node)
-        raised = base ** self.whole(node, exponent, "a power")
+        raised = base ** self.check_power(node, exponent, "a power")
         inner = raised.kernel if isinstance(raised, kernels.Scaled) else raised
         if isinstance(inner, kernels.Power):
-            self.whole(node, inner.exponent, "a power")
+            self.check_power(node, inner.exponent, "a power")
         return raised
 
-    def whole(self, node: ast.expr, value: Value, what: str) -> int:
+    def check_power(self, node: ast.expr, value: Value, what: str) -> int:
         """Return a power or a degree, which is not too high."""
         if isinstance(value, Kernel) or value not in range(1, HIGHEST_POWER + 1):
             shown = "a kernel" if isinstance(value, Kernel) else value
@@ -293,7 +293,7 @@ class _KernelReader:
         except ValueError as refused:
             raise self.text.error(str(refused), node) from None
         if name == "Polynomial":
-            self.whole(node, kernel.get_params()["degree"], "a degree")
+            self.check_power(node, kernel.get_params()["degree"], "a degree")
         return kernel
 
 
@@ -400,8 +400,8 @@ def _kind(node: ast.AST, kinds: Mapping[str, str]) -> str:
     """Return of what kind a value is: lengths add up to a length, and counts to a count."""
     match node:
         case ast.Constant(value):
-            whole = isinstance(value, int | float) and value == math.floor(value)
-            return "word" if isinstance(value, str) else "count" if whole else "number"
+            integral = isinstance(value, int | float) and value == math.floor(value)
+            return "word" if isinstance(value, str) else "count" if integral else "number"
         case ast.Name(name):
             return kinds.get(name, "number")
         case ast.UnaryOp(ast.USub(), operand):

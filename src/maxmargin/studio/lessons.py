@@ -237,14 +237,14 @@ class _Reader:
         else:
             self._add("heading", spans=spans)
 
-    def _list_items(self, opened: Token) -> Iterator[Spans]:
+    def _list_items(self, start: Token) -> Iterator[Spans]:
         """Yield the items of a list; what is inside an item becomes its text."""
         item: list[Token] = []
         for token in self.tokens:
-            if token.level == opened.level + 1 and token.type == "list_item_close":
+            if token.level == start.level + 1 and token.type == "list_item_close":
                 yield list_spans(item)
                 item = []
-            elif token.level == opened.level:
+            elif token.level == start.level:
                 return
             elif token.type in ("inline", "fence", "code_block"):
                 item += item and [Token("softbreak", "br", 0)]

@@ -163,7 +163,7 @@ def _missing(scene: Scene) -> str:
 def _fit_and_paint(model: Any, scene: Scene, grid: tuple[int, int]) -> dict[str, Any]:
     """Return what a picture shows of a model after its fit, or why there is none."""
     try:
-        with recorded_warnings() as said, np.errstate(all="ignore"):
+        with recorded_warnings() as warned, np.errstate(all="ignore"):
             model.fit(*training_data(scene))
             found = _paint(model, scene, grid)
     except NotSeparableError as refusal:
@@ -171,7 +171,7 @@ def _fit_and_paint(model: Any, scene: Scene, grid: tuple[int, int]) -> dict[str,
     except (ValueError, ArithmeticError, MemoryError) as refusal:
         return {"message": explain(refusal, scene)}
     found["certificate"] = _describe_certificate(model)
-    found["message"] = " ".join(filter(None, [found.get("message", ""), _report(model, said)]))
+    found["message"] = " ".join(filter(None, [found.get("message", ""), _report(model, warned)]))
     return found
 
 
@@ -650,13 +650,13 @@ def _describe_certificate(model: Any) -> dict[str, Any] | None:
     return {"holds": holds, **finite, "tol": tol, "sentence": sentence}
 
 
-def _report(model: Any, said: list[str]) -> str:
+def _report(model: Any, warned: list[str]) -> str:
     """Return what went otherwise than one would wish, in sentences."""
     if _status(model) == "MAX_TIME":
         return f"The fit was stopped after {MAX_TIME:g} seconds: this is the best answer so far."
     if _status(model) == "MAX_EPOCHS":
         return "The perceptron still makes mistakes after the epochs allowed."
-    return " ".join(dict.fromkeys(said))
+    return " ".join(dict.fromkeys(warned))
 
 
 def explain(refusal: Exception, scene: Scene) -> str:

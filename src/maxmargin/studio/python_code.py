@@ -111,13 +111,13 @@ def _write_array(name: str, items: Iterable[str]) -> str:
 
 def _sort(imports: Iterable[str]) -> list[str]:
     """Return imports in the order of import sorters, those of one module in one line."""
-    whole = sorted(line for line in imports if line.startswith("import "))
+    modules = sorted(line for line in imports if line.startswith("import "))
     names: dict[str, set[str]] = {}
     for line in imports:
         if line.startswith("from "):
-            place, _, said = line.removeprefix("from ").partition(" import ")
-            names.setdefault(place, set()).update(said.split(", "))
+            place, _, given = line.removeprefix("from ").partition(" import ")
+            names.setdefault(place, set()).update(given.split(", "))
     listed = [
         f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names)
     ]
-    return [*whole, "", *listed]
+    return [*modules, "", *listed]

@@ -271,13 +271,13 @@ def _describe_update(made: _Updates, k: int, bound: float) -> str:
         where = "right, but with y f ≤ θ"
     else:
         where = "on neither side"
-    said = [f"Update {k:,}: point {made.row[k - 1] + 1:,} was {where}."]
+    sentences = [f"Update {k:,}: point {made.row[k - 1] + 1:,} was {where}."]
     if math.isfinite(turned):
-        said.append(f"w turned by {turned:.3g}°.")
+        sentences.append(f"w turned by {turned:.3g}°.")
     if math.isfinite(bound):
         left = math.floor(bound) - k
-        said.append(f"The bound allows {_write(left) if left else 'no'} more.")
-    return " ".join(said)
+        sentences.append(f"The bound allows {_write(left) if left else 'no'} more.")
+    return " ".join(sentences)
 
 
 def _count_down(count: int, bound: float) -> tuple[list[Any], dict[str, Any]]:
@@ -512,9 +512,9 @@ def _choose_costs(C: float, ends: tuple[float, float], breaks: Floats, count: in
 
 def _path_frame(scene: Scene, model: Any, C: float) -> Frame:
     counts = [int((np.asarray(model.support_kind_) == kind).sum()) for kind in _KINDS]
-    said = ", ".join(f"{count} {kind}" for count, kind in zip(counts, _PLACES, strict=True))
+    places = ", ".join(f"{count} {kind}" for count, kind in zip(counts, _PLACES, strict=True))
     margin = f"margin {float(np.ravel(model.margin_)[0]):.4g}"
-    return _frame_of(model, scene, C, f"C = {C:.4g}: {margin}; support vectors: {said}.")
+    return _frame_of(model, scene, C, f"C = {C:.4g}: {margin}; support vectors: {places}.")
 
 
 _KINDS = ("margin", "inside", "wrong side")
@@ -547,14 +547,16 @@ def _describe_ends(path: Any) -> str:
         return f"No exact path, so only single C were solved: {path.exact_reason}."
     if not len(breaks):
         return "α is proportional to C throughout: there is no breakpoint."
-    said = [f"Between {len(breaks):,} breakpoints, α is linear in C."]
+    sentences = [f"Between {len(breaks):,} breakpoints, α is linear in C."]
     if len(breaks) == 1:
-        said = ["There is one breakpoint, on either side of which α is linear in C."]
-    said.append(f"Up to C = {breaks[0]:.3g}, α/C is constant.")
+        sentences = ["There is one breakpoint, on either side of which α is linear in C."]
+    sentences.append(f"Up to C = {breaks[0]:.3g}, α/C is constant.")
     if path.hard_C is not None:
-        said.append(f"From C = {path.hard_C:.3g} on, the soft margin is the hard margin.")
+        sentences.append(f"From C = {path.hard_C:.3g} on, the soft margin is the hard margin.")
     elif path.exact_until < SLIDERS["C"].high:
-        said.append(f"Beyond C = {path.exact_until:.3g} single C were solved: {path.exact_reason}.")
+        sentences.append(
+            f"Beyond C = {path.exact_until:.3g} single C were solved: {path.exact_reason}."
+        )
     else:
-        said.append(f"Up to C = {path.exact_until:,.0f}, some points stay inside the margin.")
-    return " ".join(said)
+        sentences.append(f"Up to C = {path.exact_until:,.0f}, some points stay inside the margin.")
+    return " ".join(sentences)
