@@ -2,13 +2,16 @@
 
 import inspect
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 # Packages between a user's line and ours; a warning points at the first line outside them.
 _PASSED_THROUGH = {"maxmargin", "sklearn", "joblib", "threading", "concurrent", "functools"}
+_RECORDED: ContextVar[list[str] | None] = ContextVar("recorded", default=None)
 _WARNED: WeakKeyDictionary[object, set[type[Warning]]] = WeakKeyDictionary()
 
 
@@ -78,6 +81,9 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     Of the candidates of one of scikit-learn's searches only the first warns, and says so; the
     model that is refitted to all rows warns for itself.
     """
+    if (recorded := _RECORDED.get()) is not None:
+        recorded.append(message)
+        return
     level, frame, search, validated = 1, inspect.currentframe(), None, False
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED_THROUGH:
         module = frame.f_globals["__name__"]
@@ -91,3 +97,17 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         _WARNED[search].add(category)
         message += " Only the first such fit of this search is reported."
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def recorded_warnings() -> Iterator[list[str]]:
+    """Return a list of what this library warns of in this thread, instead of showing it.
+
+    Unlike ``warnings.catch_warnings`` it leaves other threads alone.
+    """
+    recorded: list[str] = []
+    token = _RECORDED.set(recorded)
+    try:
+        yield recorded
+    finally:
+        _RECORDED.reset(token)

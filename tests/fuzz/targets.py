@@ -22,7 +22,7 @@ from maxmargin.cli.options import Grid
 from maxmargin.data import Layout, iterate_svmlight, read_labelled, read_rows, read_svmlight
 from maxmargin.files.nodes import parse
 from maxmargin.studio import messages
-from maxmargin.studio.kernel_grammar import LONGEST, KernelSyntaxError, parse_kernel
+from maxmargin.studio.expressions import LONGEST, ExpressionError, parse_kernel
 from maxmargin.studio.scene import FARTHEST
 from tests.files.sealing import reseal
 from tests.fuzz.mutants import Mutate, mutate_bytes, mutate_json, mutate_native
@@ -217,7 +217,7 @@ def read_kernel_bytes(data: bytes) -> None:
 def _read_kernel(text: str) -> None:
     try:
         kernel = parse_kernel(text)
-    except KernelSyntaxError as refused:
+    except ExpressionError as refused:
         _check_sentence(refused, 0 <= refused.position <= len(text))
         return
     shown = repr(kernel)

@@ -12,16 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxmargin.studio import lessons, messages
-from maxmargin.studio.lessons import LessonError, read_lesson, read_number, read_spans
-from maxmargin.studio.quantities import (
-    QUANTITIES,
-    ExpressionError,
-    Numbers,
-    parse_expression,
-    write_number,
-)
+from maxmargin.studio import lessons
+from maxmargin.studio.answers import Question, judge, read_number
+from maxmargin.studio.lessons import LessonError, read_lesson
+from maxmargin.studio.quantities import QUANTITIES, Numbers, parse_expression, write_number
 from maxmargin.studio.scene import Choice, Scene, View
+from maxmargin.studio.spans import read_spans
 
 pytestmark = pytest.mark.wide
 
@@ -126,7 +122,7 @@ def test_a_state_is_that_of_the_page() -> None:
         (block("studio", "preset: moons(noise=9)", "model: SVC"), 4, "noise"),
         (block("studio", "points: (0, 1)", "model: SVC"), 4, "(x, y, A)"),
         (block("studio", "points: (inf, 1, A)", "model: SVC"), 4, "(x, y, A)"),
-        (block("studio", "model: SVC", "points: (1e7, 1, A)"), 5, "'x[0]' must be a number"),
+        (block("studio", "model: SVC", "points: (1e7, 1, A)"), 5, "'x[0]' cannot be read"),
         (block("studio", "model: SVC", "show: margin"), 5, "Did you mean 'margins'?"),
         (block("studio", "model: HardMarginSVC", "run: path"), 5, "has no steps to watch"),
         (block("studio", "model: Perceptron", "run: path"), 5, "Choose one of perceptron."),
@@ -137,7 +133,7 @@ def test_a_state_is_that_of_the_page() -> None:
         (block("question", "ask: {margin}?", "answer: C"), 4, "in braces"),
         (block("question", "ask: What?", "choices:", "  a", "  b"), 5, "condition"),
         (block("task", "do: It.", "until: margin"), 5, "must be a condition"),
-        (block("task", "do: It.", "until: margin > "), 5, "missing at the end"),
+        (block("task", "do: It.", "until: margin > "), 5, "invalid syntax"),
         (block("task", "until: margin > 1"), 3, "do: …"),
     ],
 )
@@ -248,59 +244,7 @@ def test_the_guide_for_teachers_shows_a_lesson_that_can_be_read() -> None:
         assert f"`{key}`" in guide, key
 
 
-# ------------------------------------------------------------------- expressions
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1 + 2 * 3", 7.0),
-        ("-2^2", -4.0),
-        ("2 − 3 · 4", -10.0),
-        ("(1 + 2) * 3 / 4", 2.25),
-        ("1 < 2 < 3", 1.0),
-        ("1 < 2 and not 3 ≥ 4", 1.0),
-        ("1 = 2 or 2 == 2", 1.0),
-        ("1/0", math.nan),
-        ("1/0 > 2", math.nan),
-        ("not 1/0 > 2", math.nan),
-        ("1/0 > 2 or 1 == 1", 1.0),
-        ("1/0 > 2 and 1 == 2", 0.0),
-        ("10^999", math.nan),
-        ('model == "LinearSVC" and points == 4', 1.0),
-    ],
-)
-def test_expressions(text: str, value: float) -> None:
-    found = parse_expression(text).evaluate(Numbers(make_scene()))
-    assert found == pytest.approx(value, nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "1 +", "(1", "1)", "1 2", "margn", "a.b", "__import__", "verdict > 1", 'model == "SCV"'],
-)
-def test_expressions_that_are_refused(text: str) -> None:
-    with pytest.raises(ExpressionError):
-        parse_expression(text)
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.one_of(
-        st.text(max_size=40),
-        st.lists(
-            st.sampled_from([*"()+-*/^<>=", "not ", "and ", "or ", "1", "points ", "C "]),
-            max_size=120,
-        ).map("".join),
-    )
-)
-def test_any_text_is_an_expression_or_an_expression_error(text: str) -> None:
-    try:
-        found = parse_expression(text)
-    except ExpressionError:
-        return
-    if set(found.names) <= {"points", "C", "classes"}:
-        assert isinstance(found.evaluate(Numbers(make_scene())), float | str)
+# ------------------------------------------------------------------- quantities
 
 
 def test_only_what_is_named_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +262,7 @@ def test_quantities_of_a_street_that_is_known() -> None:
     numbers = Numbers(make_scene("HardMarginSVC", "Linear()"))
     known = {
         "margin": 2.0, "best_margin": 2.0, "width": 4.0, "norm_w": 0.5, "b": 0.0, "w1": 0.5,
-        "w2": 0.0, "angle": 0.0, "origin_distance": 0.0, "nearest_first": 2.0, "errors": 0.0,
+        "w2": 0.0, "angle": 0.0, "origin_distance": 0.0, "errors": 0.0,
         "accuracy": 1.0, "support_vectors": 2.0, "on_margin": 2.0, "inside": 0.0, "classes": 2.0,
         "slack_sum": 0.0, "alpha_sum": 0.25, "alpha_max": 0.125, "radius": math.sqrt(10.0),
         "separable": 1.0, "leave_one_out": 0.0,
@@ -355,13 +299,7 @@ def test_numbers_as_they_are_typed(text: str, value: float | None) -> None:
     assert read_number(text) == value
 
 
-@given(st.text(max_size=20))
-def test_any_text_is_a_number_or_none(text: str) -> None:
-    found = read_number(text)
-    assert found is None or not math.isnan(found)
-
-
-def ask(*lines: str) -> lessons.Question:
+def ask(*lines: str) -> Question:
     return read_lesson(block("question", "ask: What?", *lines)).pages[0].questions[0]
 
 
@@ -383,36 +321,28 @@ def ask(*lines: str) -> lessons.Question:
 )
 def test_answers_are_judged_by_the_scene(answer: str, value: str, correct: bool | None) -> None:
     question = ask(f"answer: {answer}", "explain: It is {width}.", "hint: Look at {points} points.")
-    found = lessons.judge(question, value, Numbers(make_scene("HardMarginSVC", "Linear()")))
+    found = judge(question, value, Numbers(make_scene("HardMarginSVC", "Linear()")))
     assert found.correct is correct
     starts = {True: "Correct. It is 4.", False: "Not quite. Look at 4 points.", None: ""}
     assert found.message.startswith(starts[correct])
 
 
-def test_a_tolerance_may_be_given() -> None:
-    numbers = Numbers(make_scene("HardMarginSVC", "Linear()"))
-    wide = ask("answer: width", "tolerance: 50 %")
-    exact = ask("answer: width", "tolerance: 0.001")
-    assert lessons.judge(wide, "5.9", numbers).correct
-    assert not lessons.judge(exact, "4.01", numbers).correct
-
-
 def test_choices_are_decided_by_conditions() -> None:
     question = ask("choices:", "  *Yes* | separable == 1", "  No | separable == 0", "  Perhaps")
-    assert lessons.judge(question, "0", Numbers(make_scene())).correct
-    wrong = lessons.judge(question, "1", Numbers(make_scene()))
+    assert judge(question, "0", Numbers(make_scene())).correct
+    wrong = judge(question, "1", Numbers(make_scene()))
     assert (wrong.correct, wrong.expected) == (False, "Yes")
-    assert lessons.judge(question, "7", Numbers(make_scene())).correct is None
-    assert lessons.judge(question, "²", Numbers(make_scene())).correct is None
+    assert judge(question, "7", Numbers(make_scene())).correct is None
+    assert judge(question, "²", Numbers(make_scene())).correct is None
     lonely = Scene(np.zeros((1, 2)), np.zeros(1, dtype=int), Choice("SVC", {}), View(0, 1, 0, 1))
-    assert lessons.judge(question, "2", Numbers(lonely)).correct
+    assert judge(question, "2", Numbers(lonely)).correct
 
 
 def test_what_cannot_be_computed_is_said() -> None:
     points = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     choice = Choice("HardMarginSVC", {}, "Linear()")
     scene = Scene(points, np.array([0, 0, 1, 1]), choice, View(-1, 2, -1, 2))
-    found = lessons.judge(ask("answer: width"), "1", Numbers(scene))
+    found = judge(ask("answer: width"), "1", Numbers(scene))
     assert found.correct is None
     assert "no answer" in found.message
     assert "separates" in found.message
@@ -434,14 +364,14 @@ def test_requests_about_lessons() -> None:
         + block("task", "do: It.", "until: points > 5", "done: {points}.").removeprefix("# Title\n")
     )
     scene = make_scene()
-    replied = lessons.answer(messages.Answer(7, "own", 0, 0, "4", scene), own)
-    assert (replied["type"], replied["seq"], replied["correct"]) == ("answer", 7, True)
-    replied = lessons.tasks(messages.Tasks(8, "own", 0, scene), own)
+    replied = lessons.answer("own", 0, 0, "4", scene, own)
+    assert (replied["type"], replied["correct"]) == ("answer", True)
+    replied = lessons.tasks("own", 0, scene, own)
     assert (replied["done"], replied["numbers"]) == ([False], [[["points", "4"]]])
     assert lessons.open_lesson("own", own)["title"] == "Title"
     for name, page, item in [("none", 0, 0), ("own", 1, 0), ("own", 0, 1), ("own", 0, -1)]:
         with pytest.raises(ValueError, match=r"no (lesson|page|question)"):
-            lessons.answer(messages.Answer(7, name, page, item, "4", scene), own)
+            lessons.answer(name, page, item, "4", scene, own)
 
 
 # ------------------------------------------------------------------- the course
@@ -537,20 +467,20 @@ def test_a_lesson_can_be_worked_through(name: str) -> None:
     assert numbers.model is not None, numbers.reason
     for question in page.questions:
         check_question(question, numbers)
-    begun = lessons.tasks(messages.Tasks(1, name, 0, scene))
+    begun = lessons.tasks(name, 0, scene)
     assert not any(begun["done"])
     for k, solve in enumerate(SOLUTIONS[name]):
         solved = lessons.scene_of(solve(page.state))
-        replied = lessons.tasks(messages.Tasks(1, name, 0, solved))
+        replied = lessons.tasks(name, 0, solved)
         assert replied["done"][k], (page.tasks[k].until.text, replied["numbers"][k])
         assert "unknown" not in replied["messages"][k]
     assert len(page.tasks) == len(SOLUTIONS[name])
 
 
-def check_question(question: lessons.Question, numbers: Numbers) -> None:
+def check_question(question: Question, numbers: Numbers) -> None:
     """Check that there is one right answer, and that what is said about it has all numbers."""
     if question.answer is None:
-        right = [c for c in question.choices if c.when is not None and c.when.holds(numbers)]
+        right = [c for c in question.choices if c[1] is not None and c[1].holds(numbers)]
         assert len(right) == 1
         wrong, value = "", str(question.choices.index(right[0]))
     else:
@@ -558,18 +488,10 @@ def check_question(question: lessons.Question, numbers: Numbers) -> None:
         assert isinstance(expected, float)
         assert 0 < expected < 1000
         value, wrong = repr(expected), repr(2 * expected + 1)
-    assert question.hint is not None
+    assert question.hint.parts
     assert "unknown" not in question.hint.fill(numbers)
-    found = lessons.judge(question, value, numbers)
+    found = judge(question, value, numbers)
     assert found.correct
     assert "unknown" not in found.message
     if wrong:
-        assert lessons.judge(question, wrong, numbers).correct is False
-
-
-@pytest.mark.parametrize("name", COURSE)
-def test_second_panes_can_be_fitted(name: str) -> None:
-    (page,) = lessons.find_lesson(name).pages
-    assert page.state is not None
-    for pane in range(1, len(page.state["panes"])):
-        assert Numbers(lessons.scene_of(page.state, pane)).model is not None
+        assert judge(question, wrong, numbers).correct is False

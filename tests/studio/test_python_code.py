@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import maxmargin as mm
 from maxmargin.studio import pictures, presets, python_code
 from maxmargin.studio.catalogue import MODELS
 from maxmargin.studio.scene import Choice, Scene, View
@@ -99,18 +98,6 @@ def test_coordinates_keep_every_digit_and_lines_stay_short() -> None:
     exec(code[: code.index("model =")], names)
     np.testing.assert_array_equal(names["X"], points)
     np.testing.assert_array_equal(names["y"], labels)
-
-
-def test_what_only_the_page_needs_is_not_written() -> None:
-    code = python_code.write(scene_of("moons", "SVC"))
-    assert "max_time" not in code
-    assert "callback" not in code
-
-
-def test_points_without_labels_need_none() -> None:
-    code = python_code.write(scene_of("line", "SVR"))
-    assert "y = np.array" not in code
-    assert isinstance(run(code)["model"], mm.SVR)
 
 
 def test_without_points_there_is_nothing_to_write() -> None:

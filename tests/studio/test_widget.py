@@ -81,12 +81,6 @@ def test_the_page_begins_with_what_was_given(show: Any) -> None:
     assert bottom < 0 < 2.5 < top
 
 
-def test_the_widget_carries_the_page(show: Any) -> None:
-    widget = show().widget
-    assert "export default" in widget._esm
-    assert ".mm-studio" in widget._css
-
-
 def test_without_points_there_are_two_clouds(show: Any) -> None:
     studio = show()
     assert studio.X.shape == (100, 2)
@@ -196,12 +190,6 @@ def test_a_model_is_fitted_once_for_the_same_points(
     assert studio.model is studio.model
 
 
-def test_models_without_labels_and_of_heights(show: Any) -> None:
-    assert isinstance(show(POINTS, model="OneClassSVM").model, mm.OneClassSVM)
-    curve = show(POINTS, model="SVR", C=100.0, epsilon=0.01).model
-    np.testing.assert_allclose(curve.predict(POINTS[:, :1]), POINTS[:, 1], atol=0.02)
-
-
 @pytest.mark.parametrize(
     ("labels", "added"),
     [
@@ -228,19 +216,6 @@ def test_shown_again_it_begins_with_what_is_there_now(
     assert "application/vnd.jupyter.widget-view+json" in shown
     assert [point[:2] for point in studio.widget.state["points"]] == (POINTS + 1).tolist()
     assert studio.widget.state["panes"][0]["model"] == "LinearSVC"
-
-
-def test_wrong_messages_are_answered_with_a_sentence(
-    show: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    studio = show(POINTS)
-    page = Page(studio, monkeypatch)
-    assert page.ask(type="nonsense", seq=3)["type"] == "error"
-    wrong: list[Any] = [None, 7, [], {}, {"type": "fit"}]
-    for message in wrong:
-        studio.widget._handle_custom_msg(message, [])
-    assert {reply["type"] for reply in page.replies} == {"error"}
-    np.testing.assert_array_equal(studio.X, POINTS)
 
 
 def test_replies_go_through_the_loop_of_a_kernel(

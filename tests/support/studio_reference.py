@@ -7,7 +7,6 @@ import numpy as np
 
 from maxmargin.studio import pictures
 from maxmargin.studio.catalogue import KERNEL_SLIDERS, MODELS, SLIDERS
-from maxmargin.studio.messages import Fit
 from maxmargin.studio.scene import Choice, Scene, View
 
 
@@ -29,7 +28,7 @@ def make_scene(
 def draw(scene: Scene, grid: Sequence[int], wants: Sequence[str] = ()) -> dict[str, Any]:
     """Return the last picture of a scene, without what differs between two of the same."""
     sent: list[dict[str, Any]] = []
-    pictures.draw(Fit(0, 0, scene, (grid[0], grid[1]), tuple(wants)), lambda: False, sent.append)
+    pictures.draw(scene, (grid[0], grid[1]), wants, lambda: False, sent.append)
     return strip(sent[-1])
 
 

@@ -8,7 +8,6 @@ nothing but what the server has.
 """
 
 import asyncio
-import hashlib
 import ipaddress
 import json
 import logging
@@ -28,7 +27,8 @@ try:
     from starlette.middleware import Middleware
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, Response
-    from starlette.routing import Route, WebSocketRoute
+    from starlette.routing import Mount, Route, WebSocketRoute
+    from starlette.staticfiles import StaticFiles
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from starlette.websockets import WebSocket, WebSocketDisconnect
     from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -50,6 +50,7 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'",
+    "Cache-Control": "no-cache",  # a file is asked for again, and sent if it has changed
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -105,10 +106,7 @@ def make_app(
                 "Open the address that <code>maxmargin studio</code> printed: "
                 "it ends with a token.",
             )
-        content = static_files.read(static_files.PAGE)
-        if content is None:
-            return _plain_page(404, "maxmargin studio", "The page is missing.")
-        return HTMLResponse(content, headers={"Cache-Control": "no-store"})
+        return HTMLResponse(static_files.read("index.html"))
 
     async def connect(websocket: WebSocket) -> None:
         if not (has_token(websocket.query_params.get("token")) and _is_own_page(websocket)):
@@ -127,8 +125,7 @@ def make_app(
     return Starlette(
         routes=[
             Route("/", page),
-            Route("/studio.js", _send_module),
-            Route("/static/{name}", _send_file),
+            Mount("/static", StaticFiles(packages=[("maxmargin.studio", "static")])),
             WebSocketRoute("/socket", connect),
         ],
         middleware=[Middleware(_Guard, hosts=hosts)],
@@ -189,9 +186,7 @@ def _is_own_page(websocket: WebSocket) -> bool:
 
 
 def _plain_page(status: int, title: str, text: str) -> Response:
-    return HTMLResponse(
-        _PAGE.format(title=title, text=text), status, headers={"Cache-Control": "no-store"}
-    )
+    return HTMLResponse(_PAGE.format(title=title, text=text), status)
 
 
 async def _say_missing(request: Request, missing: Exception) -> Response:
@@ -204,78 +199,23 @@ async def _say_failed(request: Request, error: Exception) -> Response:
     return failed
 
 
-async def _send_module(request: Request) -> Response:
-    return _send_content(request, static_files.module().encode(), "text/javascript; charset=utf-8")
-
-
-async def _send_file(request: Request) -> Response:
-    name = request.path_params["name"]
-    content = static_files.read(name) if name in static_files.KINDS else None
-    if content is None:
-        return await _say_missing(request, LookupError(name))
-    return _send_content(request, content, static_files.KINDS[name])
-
-
-def _send_content(request: Request, content: bytes, kind: str) -> Response:
-    """Return a file, or that the browser has it already."""
-    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    headers = {"ETag": tag, "Cache-Control": "no-cache"}
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type=kind)
-
-
 # ------------------------------------------------------------------- a socket
 
 
-class Outbox:
-    """Replies that are not sent yet: few, since a newer picture replaces an older one of its pane.
-
-    ``put`` may be called from any thread; the rest belongs to the event loop.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._replies: dict[object, Reply] = {}  # in order
-        self._changed = asyncio.Event()
-
-    @property
-    def full(self) -> bool:
-        """Whether the page has left too many replies unread."""
-        return len(self._replies) > MOST_REPLIES
-
-    def put(self, reply: Reply) -> None:
-        """Take a reply; after the end of the event loop, for nothing."""
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self.add, reply)
-
-    def add(self, reply: Reply) -> None:
-        """Take a reply in the event loop."""
-        key: object = object()
-        if reply.get("type") == "picture":
-            key = ("picture", reply.get("pane"))
-            older = self._replies.pop(key, None)
-            if older is not None and older["seq"] != reply["seq"]:
-                self._replies[object()] = {
-                    "type": "superseded", "of": "fit", "seq": older["seq"], "pane": older["pane"],
-                }  # fmt: skip
-        self._replies[key] = reply
-        self._changed.set()
-
-    async def take(self) -> Reply:
-        """Wait for a reply and return the oldest."""
-        while not self._replies:
-            self._changed.clear()
-            await self._changed.wait()
-        return self._replies.pop(next(iter(self._replies)))
+Outbox = asyncio.Queue[Reply]  # replies that are not sent yet
 
 
 async def _converse(
     websocket: WebSocket, make: Callable[[Callable[[Reply], None]], Session]
 ) -> None:
     """Pass requests to a session and its replies to the page, until one of them ends."""
-    outbox = Outbox(asyncio.get_running_loop())
-    session = make(outbox.put)
+    loop, outbox = asyncio.get_running_loop(), Outbox()
+
+    def put(reply: Reply) -> None:
+        with suppress(RuntimeError):  # after the end of the event loop, for nothing
+            loop.call_soon_threadsafe(outbox.put_nowait, reply)
+
+    session = make(put)
     requests = asyncio.create_task(_pass_requests(websocket, session, outbox))
     jobs = {requests, asyncio.create_task(_pass_replies(websocket, outbox))}
     try:
@@ -292,7 +232,9 @@ async def _converse(
             await websocket.close(requests.result())  # only now, when nothing more is sent
 
 
-async def _pass_requests(websocket: WebSocket, session: Session, outbox: Outbox) -> int:
+async def _pass_requests(
+    websocket: WebSocket, session: Session, outbox: asyncio.Queue[Reply]
+) -> int:
     """Return the code with which the socket is to be closed, 0 if the page has closed it."""
     while True:
         message = await websocket.receive()
@@ -303,7 +245,7 @@ async def _pass_requests(websocket: WebSocket, session: Session, outbox: Outbox)
         size = len(text) if isinstance(text, bytes) else len(text.encode())
         if size > LARGEST_MESSAGE:
             return TOO_LARGE
-        if outbox.full:  # the page asks, and does not listen
+        if outbox.qsize() > MOST_REPLIES:  # the page asks, and does not listen
             return TRY_LATER
         session.receive(text)
         await asyncio.sleep(0)  # a flood of requests holds up neither replies nor other pages
@@ -311,7 +253,7 @@ async def _pass_requests(websocket: WebSocket, session: Session, outbox: Outbox)
 
 async def _pass_replies(websocket: WebSocket, outbox: Outbox) -> None:
     while True:
-        await websocket.send_text(_write(await outbox.take()))
+        await websocket.send_text(_write(await outbox.get()))
         await asyncio.sleep(0)  # else nobody would see that the page is gone while there are more
 
 
@@ -417,26 +359,11 @@ def configure(app: Starlette) -> uvicorn.Config:
 
 def warm_up() -> None:
     """Have the loops compiled that the first pictures need."""
+    import maxmargin as mm
+
+    X, y = mm.datasets.separable(20, random_state=0)
     try:
-        for name in ("SVC", "LinearSVC", "HardMarginSVC", "Perceptron"):
-            _draw_example(name)
+        for model in (mm.SVC(), mm.LinearSVC(), mm.HardMarginSVC(), mm.Perceptron()):
+            model.fit(X, y).decision_function(X)
     except Exception:  # the page will say what is wrong, to whoever asks for it
         _logger.debug("the loops could not be compiled", exc_info=True)
-
-
-def _draw_example(model: str) -> None:
-    """Draw four points with a model, for nobody."""
-    import numpy as np
-
-    from maxmargin.studio import catalogue, pictures
-    from maxmargin.studio.messages import Fit
-    from maxmargin.studio.scene import Choice, Scene, View
-
-    sliders = {name: slider.default for name, slider in catalogue.SLIDERS.items()}
-    scene = Scene(
-        np.array([[-1.0, -0.5], [-0.5, -1.0], [1.0, 0.5], [0.5, 1.5]]),
-        np.array([0, 0, 1, 1]),
-        Choice(model, sliders, catalogue.MODELS[model].kernel),
-        View(-2, 2, -2, 2),
-    )
-    pictures.draw(Fit(0, 0, scene, (8, 8)), lambda: False, lambda picture: None)

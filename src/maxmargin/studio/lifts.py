@@ -6,31 +6,29 @@ The plane between the lifted points has the largest margin, or a soft one if non
 Seen from above it cuts the surface in a circle (circle lift) or another closed curve.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import maxmargin as mm
-from maxmargin import geometry
 from maxmargin._typing import Floats, Ints
-from maxmargin.geometry import LiftedPlane, cut_box, fit_plane, pad
+from maxmargin.errors import recorded_warnings
+from maxmargin.geometry import Lift, LiftedPlane, cut_box, fit_plane, pad
 from maxmargin.studio.catalogue import SLIDERS
-from maxmargin.studio.messages import Lift
-from maxmargin.studio.pictures import recorded_warnings
 from maxmargin.studio.scene import Scene
 
 _SIDE = 67  # places along each side of the surface
 _DIGITS = 7  # of heights of the surface
 
 
-def lift(request: Lift) -> dict[str, Any]:
-    """Return the points of a scene with a third coordinate, and the plane between their classes."""
-    scene = request.scene
+def lift(scene: Scene, kind: str) -> dict[str, Any]:
+    """Return the points of a scene with a third coordinate, and the plane between their classes.
+
+    ``kind`` is "circle" or "gaussian".
+    """
     reply = {
         "type": "lift",
-        "seq": request.seq,
-        "kind": request.kind,
+        "kind": kind,
         "x": scene.points[:, 0].tolist(),
         "y": scene.points[:, 1].tolist(),
         "z": [],
@@ -43,29 +41,28 @@ def lift(request: Lift) -> dict[str, Any]:
         "facts": [],
         "message": "Add some points.",
     }
-    return reply | _lift_points(request) if len(scene.points) else reply
-
-
-def _lift_points(request: Lift) -> dict[str, Any]:
-    """Return what the points add to the reply."""
-    scene, kind = request.scene, request.kind
-    width = request.scale if kind == "gaussian" else None
-    chosen = geometry.Lift.of(scene.points, kind, request.center, width)
+    if not len(scene.points):
+        return reply
+    chosen = Lift.of(scene.points, kind)
     points = chosen.points(scene.points)
     low, high = pad(points)
-    found = {
+    reply |= {
         "z": points[:, 2].tolist(),
         "box": [low.tolist(), high.tolist()],
-        "surface": _compute_surface(chosen.points, low, high),
+        "surface": _compute_surface(chosen, low, high),
         "message": _refuse(scene),
     }
-    if found["message"]:
-        return found
+    return reply if reply["message"] else reply | _find_plane(chosen, scene, points, (low, high))
+
+
+def _find_plane(
+    chosen: Lift, scene: Scene, points: Floats, box: tuple[Floats, Floats]
+) -> dict[str, Any]:
     C = scene.choice.parameters.get("C", SLIDERS["C"].default)
     machines = mm.HardMarginSVC(), mm.LinearSVC(C=C)
     with recorded_warnings():
         plane = fit_plane(chosen, scene.points, scene.labels, *machines)
-    return found | _describe_plane(plane, points, scene.labels, (low, high))
+    return _describe_plane(plane, points, scene.labels, box)
 
 
 def _refuse(scene: Scene) -> str:
@@ -78,12 +75,10 @@ def _refuse(scene: Scene) -> str:
     return ""
 
 
-def _compute_surface(
-    lifted: Callable[[Floats], Floats], low: Floats, high: Floats
-) -> dict[str, Any]:
+def _compute_surface(chosen: Lift, low: Floats, high: Floats) -> dict[str, Any]:
     """Return the heights over a grid, row by row from the bottom."""
     x, y = np.linspace(low[0], high[0], _SIDE), np.linspace(low[1], high[1], _SIDE)
-    heights = lifted(np.stack(np.meshgrid(x, y), axis=-1))[..., 2]
+    heights = chosen.points(np.stack(np.meshgrid(x, y), axis=-1))[..., 2]
     view = [low[0], high[0], low[1], high[1]]
     return {
         "cols": _SIDE,

@@ -8,27 +8,24 @@ its data is a picture, too: one with a message.
 
 import base64
 import math
-import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 import maxmargin as mm
 from maxmargin._typing import Floats, Ints
-from maxmargin.errors import NotSeparableError
-from maxmargin.geometry import Hyperplane, KernelHyperplane, Window, hyperplane, segment
-from maxmargin.problems.losses import ON_EDGE
-from maxmargin.problems.problem import Status
-from maxmargin.separability import Overlap, Separation, separate
+from maxmargin.errors import NotSeparableError, recorded_warnings
+from maxmargin.geometry import Hyperplane, Window, hyperplane, segment
+from maxmargin.separability import Overlap
 from maxmargin.studio.catalogue import MODELS, SLIDERS
-from maxmargin.studio.contours import Grid, find_roots, trace_borders, trace_levels
-from maxmargin.studio.kernel_grammar import parse_kernel
+from maxmargin.studio.contours import Grid, refine, trace_borders, trace_levels
+from maxmargin.studio.expressions import parse_kernel
 from maxmargin.studio.scene import Choice, Scene, View
 
 Send = Callable[[dict[str, Any]], None]
@@ -39,15 +36,15 @@ KINDS = ("", "margin", "inside", "wrong side", "outside", "mistake")
 MAX_TIME = 4.0  # seconds that a fit may take before the best answer so far is drawn
 _WITNESS_TIME = 2.0  # seconds to decide whether classes are separable
 _VOTES = 5e6  # at all places of the grid, if the model has votes to count
-_VOTE_TOL = 1e-5  # accuracy of lines that are decided by votes, as a share of an edge of the grid
-_TOL = 1e-8  # that of all others
 _FEWEST = (15, 10)  # columns and rows of the grid, then
 _FIRST_DRAWS = 200  # of a Bayes point, for the first picture
 _SEPARATORS = 20  # sampled ones that are drawn
 _COMPONENTS = 3  # of kernel PCA
 _LEVELS = 11  # lines of a component
 _LONGEST_SLACKS = 400  # more lines would hide the points
-_REACH = 3.0  # times the distance at which a straight f would reach its margin
+_ON_EDGE = 1e-5  # slack below which a point is on the edge of its margin
+_NEWTON = 30  # steps to where a slack ends
+_DIGITS = 5  # of coordinates of curved lines, relative to the size of the view
 _ROUNDING = 1e-13  # of the sizes of the terms of a score
 _NOTHING = 1e-12  # a sum of slacks that is only rounding
 _STRONG = 0.98  # the quantile of |f| that has full colour
@@ -55,30 +52,6 @@ _PARAMETERS = {"epochs": "max_epochs"}  # names of sliders that are not those of
 _WITH_MARGINS = ("HardMarginSVC", "LinearSVC", "SVC", "NuSVC")
 _VOTING = ("VotedPerceptron", "BayesPointClassifier")  # f is a vote of planes, and no plane
 _WITH_CLASSES = tuple(name for name, model in MODELS.items() if model.most_classes > 1)
-
-
-class Asked(Protocol):
-    """What ``draw`` needs to know of a request."""
-
-    @property
-    def seq(self) -> int:
-        """The number of the request."""
-
-    @property
-    def pane(self) -> int:
-        """Where the picture goes."""
-
-    @property
-    def scene(self) -> Scene:
-        """What is drawn."""
-
-    @property
-    def grid(self) -> tuple[int, int]:
-        """Columns and rows of the field."""
-
-    @property
-    def wants(self) -> Sequence[str]:
-        """May contain "separability"."""
 
 
 # ------------------------------------------------------------------- from a choice to a model
@@ -123,25 +96,26 @@ def training_data(scene: Scene) -> tuple[Floats, Ints | Floats | None]:
 # ------------------------------------------------------------------- drawing
 
 
-def draw(request: Asked, stop: Stop, send: Send) -> None:
-    """Fit the model of a scene and send one or more pictures; nothing more once ``stop()``."""
+def draw(scene: Scene, grid: tuple[int, int], wants: Sequence[str], stop: Stop, send: Send) -> None:
+    """Fit the model of a scene and send one or more pictures; nothing more once ``stop()``.
+
+    The field has so many columns and rows; ``wants`` may contain "separability".
+    """
     began = time.perf_counter()
-    scene = request.scene
-    picture = _blank(request)
-    if "separability" in request.wants:
+    picture = _blank(scene)
+    if "separability" in wants:
         picture["witness"] = find_witness(scene)
-    missing = _missing(scene)
-    if missing:
+    if missing := _missing(scene):
         send(picture | {"message": missing})
         return
-    for model, final in _stages(scene, stop):
+    first = {"n_samples": _FIRST_DRAWS} if scene.choice.model == "BayesPointClassifier" else None
+    for changes in ([first] if first else []) + [{}]:
+        model = build(scene, lambda _: stop(), **changes)
+        found = _fit_and_paint(model, scene, grid) if not stop() else {}
         if stop():
             return
-        found = _fit_and_paint(model, request)
-        if stop():
-            return
-        refused = "field" not in found
-        found["final"] = final or refused or getattr(model, "status_", None) is Status.MAX_TIME
+        ended = "field" not in found or _status(model) == "MAX_TIME"
+        found["final"] = ended or changes is not first
         if not found["final"]:
             found["message"] = "More separators are being drawn."
         found["seconds"] = time.perf_counter() - began
@@ -150,27 +124,28 @@ def draw(request: Asked, stop: Stop, send: Send) -> None:
             return
 
 
-def _blank(request: Asked) -> dict[str, Any]:
+def _status(model: Any) -> str:
+    """Return why the fit of a model ended, such as "MAX_TIME"; nothing if it does not say so."""
+    return model.status_.name if hasattr(model, "status_") else ""
+
+
+def _blank(scene: Scene) -> dict[str, Any]:
     """Return a picture without anything on it."""
-    n = len(request.scene.points)
+    n = len(scene.points)
+    nothing = dict.fromkeys(
+        ("weights", "intercept", "field", "certificate", "witness", "projection")
+    )
     return {
         "type": "picture",
-        "seq": request.seq,
-        "pane": request.pane,
-        "model": request.scene.choice.model,
+        "model": scene.choice.model,
         "seconds": 0.0,
         "final": True,
-        "weights": None,
-        "intercept": None,
         "lines": [],
-        "field": None,
         "rows": {"alpha": [0.0] * n, "kind": [0] * n},
         "slack": [],
-        "certificate": None,
         "facts": [],
         "message": "",
-        "witness": None,
-        "projection": None,
+        **nothing,
     }
 
 
@@ -185,34 +160,18 @@ def _missing(scene: Scene) -> str:
     return ""
 
 
-def _stages(scene: Scene, stop: Stop) -> Iterator[tuple[Any, bool]]:
-    """Return models to be fitted one after the other, each better than the last."""
-
-    def ended(_progress: Any) -> bool:
-        return stop()
-
-    if scene.choice.model == "BayesPointClassifier":
-        yield build(scene, ended, n_samples=_FIRST_DRAWS), False
-    yield build(scene, ended), True
-
-
-def _fit_and_paint(model: Any, request: Asked) -> dict[str, Any]:
+def _fit_and_paint(model: Any, scene: Scene, grid: tuple[int, int]) -> dict[str, Any]:
     """Return what a picture shows of a model after its fit, or why there is none."""
-    scene = request.scene
-    X, y = training_data(scene)
-    with recorded_warnings() as said:
-        try:
-            model.fit(X, y)
-        except NotSeparableError as refusal:
-            return _refused(refusal, scene)
-        except (ValueError, ArithmeticError, MemoryError) as refusal:
-            return {"message": explain(refusal, scene), "lines": []}
-        try:
-            found = _paint(model, scene, request.grid)
-        except (ValueError, ArithmeticError, MemoryError) as refusal:
-            return {"message": explain(refusal, scene), "lines": []}
+    try:
+        with recorded_warnings() as warned, np.errstate(all="ignore"):
+            model.fit(*training_data(scene))
+            found = _paint(model, scene, grid)
+    except NotSeparableError as refusal:
+        return _refused(refusal, scene)
+    except (ValueError, ArithmeticError, MemoryError) as refusal:
+        return {"message": explain(refusal, scene)}
     found["certificate"] = _describe_certificate(model)
-    found["message"] = " ".join(filter(None, [found.get("message", ""), _report(model, said)]))
+    found["message"] = " ".join(filter(None, [found.get("message", ""), _report(model, warned)]))
     return found
 
 
@@ -237,7 +196,6 @@ class Canvas(NamedTuple):
     model: Any
     scene: Scene
     grid: Grid
-    window: Window
 
     @classmethod
     def of(cls, model: Any, scene: Scene, size: tuple[int, int]) -> "Canvas":
@@ -250,19 +208,18 @@ class Canvas(NamedTuple):
             share = math.sqrt(_VOTES / (voters * cols * rows))
             cols = min(cols, max(_FEWEST[0], round(share * cols)))
             rows = min(rows, max(_FEWEST[1], round(share * rows)))
-        left, right, bottom, top = scene.view
-        window = Window(np.array([left, bottom]), np.array([right, top]), equal=False)
-        return cls(model, scene, Grid.of(scene.view, cols, rows), window)
+        return cls(model, scene, Grid.of(scene.view, cols, rows))
+
+    @property
+    def window(self) -> Window:
+        """The part of the plane that is seen."""
+        left, right, bottom, top = self.scene.view
+        return Window(np.array([left, bottom]), np.array([right, top]), equal=False)
 
     @property
     def name(self) -> str:
         """Which model of the catalogue it is."""
         return self.scene.choice.model
-
-    @property
-    def tol(self) -> float:
-        """How accurate lines are, as a share of an edge of the grid."""
-        return _VOTE_TOL if self.name in _VOTING else _TOL
 
     @property
     def points(self) -> Floats:
@@ -274,10 +231,60 @@ class Canvas(NamedTuple):
         """Which labels there are."""
         return [int(label) for label in np.unique(self.scene.labels)]
 
-    def clip(self, w: Floats, b: float) -> list[float]:
-        """Return both ends of the visible part of the line w·x + b = 0, or nothing."""
-        ends = segment(Hyperplane(w, b), self.window)
-        return [] if ends is None else ends.ravel().tolist()
+    def line(self, at: Floats, level: float = 0.0, kind: str = "") -> dict[str, Any]:
+        """Return a line as the page reads it: its vertices one after the other."""
+        size = float((self.window.high - self.window.low).min())
+        places = np.round(at, _DIGITS - math.floor(math.log10(size))) if len(at) > 2 else at
+        kind = kind or ("margin" if level else "boundary")
+        return {"kind": kind, "level": level, "at": places.ravel().tolist()}
+
+    def straight(self, plane: Hyperplane, levels: Sequence[float] = (0.0,)) -> list[Any]:
+        """Return the visible parts of the lines w·x + b = level."""
+        shifted = ((level, Hyperplane(plane.w, plane.b - level)) for level in levels)
+        ends = [(level, segment(line, self.window)) for level, line in shifted]
+        return [self.line(each, level) for level, each in ends if each is not None]
+
+    def trace(
+        self,
+        values: Floats,
+        levels: Sequence[float] = (0.0,),
+        kind: str = "",
+        function: Callable[[Floats], Floats] | None = None,
+    ) -> list[Any]:
+        """Return the lines on which a function with these values on the grid has some values."""
+        found = []
+        for level, lines in zip(levels, trace_levels(self.grid, values, levels), strict=True):
+            if function is not None:
+                shifted = partial(_shift, function, level)
+                lines = [refine(line, self.grid, shifted) for line in lines]
+            found += [self.line(line, level, kind) for line in lines]
+        return found
+
+    def level_lines(self, levels: Sequence[float], fine: bool = True) -> dict[str, Any]:
+        """Return the lines on which the score f has some values, and w and b if it is straight.
+
+        Where f is the same everywhere, "message" says so.
+        """
+        score = self.model.decision_function
+        if hasattr(self.model, "coef_") and self.name not in _VOTING:
+            w, b = np.ravel(self.model.coef_), float(np.ravel(self.model.intercept_)[0])
+            flat, lines = not w.any(), self.straight(Hyperplane(w, b), levels)
+            found: dict[str, Any] = {"weights": w.tolist(), "intercept": b}
+        else:
+            values, found = score(self.grid.points()), {}
+            flat = _is_flat(self.model, values, self.grid)
+            lines = [] if flat else self.trace(values, levels, "", score if fine else None)
+        seen = any(line["level"] == levels[0] for line in lines)
+        return found | {"lines": lines, "message": _FLAT if flat else "" if seen else _UNSEEN}
+
+    def tube(self) -> list[Any]:
+        """Return the curve of a regression and the tube around it."""
+        model, epsilon = self.model, float(self.model.epsilon)
+        left, right = self.scene.view[:2]
+        x = np.linspace(left, right, 2 if hasattr(model, "coef_") else 4 * len(self.grid.x))
+        f = model.predict(x[:, np.newaxis])
+        names = ((0.0, "curve"), (-epsilon, "tube"), (epsilon, "tube"))
+        return [self.line(np.column_stack([x, f + level]), level, kind) for level, kind in names]
 
 
 # ------------------------------------------------------------------- classifiers
@@ -306,33 +313,22 @@ def _paint_score(canvas: Canvas, levels: list[float], signs: Floats) -> dict[str
     values = model.decision_function(grid.points()).reshape(grid.shape)
     scores = model.decision_function(canvas.points)
     with_margins = canvas.name in _WITH_MARGINS
+    wrong = scores * signs <= 0
     found: dict[str, Any] = {
         "field": _encode_scores(grid, values, 1.0 if with_margins else _robust_scale(values)),
-        "rows": describe_rows(canvas.model, scores * signs <= 0),
+        "rows": describe_rows(model, wrong),
+        "facts": _state_facts(canvas, int(np.count_nonzero(wrong))),
     }
-    if hasattr(model, "coef_") and canvas.name not in _VOTING:
-        w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
-        found["weights"], found["intercept"] = w.tolist(), b
-        lines = [[ends] if (ends := canvas.clip(w, b - level)) else [] for level in levels]
-        flat = not w.any()
-    else:
-        flat = _is_flat(model, values, grid)
-        traced = trace_levels(
-            _quick_scores(model), grid, values, [] if flat else levels, canvas.tol
-        )
-        lines = [[line.ravel().tolist() for line in of_level] for of_level in traced]
-    found["message"] = _FLAT if flat else "" if lines[0] else _UNSEEN
-    pair = canvas.labels if len(canvas.labels) == 2 else None
-    found["lines"] = [
-        {"kind": "margin" if level else "boundary", "level": level, "pair": pair, "at": line}
-        for level, of_level in zip(levels, lines, strict=False)  # none at all of what is flat
-        for line in of_level
-    ]
+    found |= canvas.level_lines(levels)
     found["lines"] += _sampled_separators(canvas)
     if hasattr(model, "slack_"):
-        found["slack"] = _slack_ends(canvas, scores, signs if with_margins else 0.0 * signs, signs)
-    found["facts"] = _state_facts(canvas, int(np.count_nonzero(scores * signs <= 0)))
+        target = signs if with_margins else np.zeros(len(signs))
+        found["slack"] = _slack_ends(canvas, (target - scores) * signs, target)
     return found
+
+
+def _shift(function: Callable[[Floats], Floats], level: float, points: Floats) -> Floats:
+    return np.asarray(function(points) - level)
 
 
 _FLAT = "The model says the same everywhere, so there is no boundary."
@@ -343,33 +339,12 @@ def _is_flat(model: Any, values: Floats, grid: Grid) -> bool:
     """Return whether scores differ by no more than rounding."""
     if not hasattr(model, "dual_coef_"):
         return float(np.ptp(values)) == 0.0
-    plane = hyperplane(model)
-    assert isinstance(plane, KernelHyperplane)
-    kernel: Any = plane.kernel
+    plane: Any = hyperplane(model)
     # |f| is at most the sum of |aₙ| √K(xₙ, xₙ) √K(x, x), and its rounding a tiny part of that.
-    own, other = (np.sqrt(np.abs(kernel.diag(rows))) for rows in (plane.vectors, grid.points()))
+    rows = plane.vectors, grid.points()
+    own, other = (np.sqrt(np.abs(plane.kernel.diag(each))) for each in rows)
     size = np.abs(plane.coefficients) @ own * other.max()
     return float(np.ptp(values)) <= _ROUNDING * float(size)
-
-
-def _quick_scores(model: Any) -> Callable[[Floats], Floats]:
-    """Return the decision function, without checks and with what it needs of the kernel prepared.
-
-    To find a line it is asked a dozen times for a few places, where checking takes most of the
-    time.
-    """
-    if not hasattr(model, "dual_coef_") or not hasattr(model, "support_kind_"):
-        return lambda points: np.asarray(model.decision_function(points))
-    plane = hyperplane(model)
-    assert isinstance(plane, KernelHyperplane)
-    kernel: Any = plane.kernel
-    vectors = kernel.prepare(plane.vectors)
-
-    def score(points: Floats) -> Floats:
-        values = kernel.block(kernel.prepare(points, like=vectors), vectors, threads=1)
-        return np.asarray(values @ plane.coefficients + plane.b)
-
-    return score
 
 
 def _sampled_separators(canvas: Canvas) -> list[dict[str, Any]]:
@@ -379,89 +354,48 @@ def _sampled_separators(canvas: Canvas) -> list[dict[str, Any]]:
         return []
     draws = model.samples_[0]
     some = draws[np.linspace(0, len(draws) - 1, min(_SEPARATORS, len(draws))).astype(int)]
-    ends = [canvas.clip(draw[:-1], draw[-1] * model.intercept_scaling) for draw in some]
-    return [{"kind": "level", "level": 0.0, "pair": None, "at": each} for each in ends if each]
+    planes = (Hyperplane(draw[:-1], draw[-1] * model.intercept_scaling) for draw in some)
+    lines = [line for plane in planes for line in canvas.straight(plane)]
+    return [line | {"kind": "level"} for line in lines]
 
 
-def _slack_ends(canvas: Canvas, scores: Floats, target: Floats, signs: Floats) -> list[list[Any]]:
+def _slack_ends(canvas: Canvas, slack: Floats, target: Floats) -> list[list[Any]]:
     """Return rows with slack, each with the place at which it would end: where f = target.
 
-    From a point of a linear model the way is straight to its margin; otherwise it follows the
-    gradient of f at the point, as far as there is a place with f = target in that direction.
+    The way there is straight for a linear model. Otherwise Newton's steps along the gradient of f
+    find it, if they do so near the part of the plane that is seen.
     """
-    model = canvas.model
-    slack = np.where(np.asarray(model.slack_) > 0, (target - scores) * signs, 0.0)
-    rows = np.flatnonzero(slack > ON_EDGE)
+    rows = np.flatnonzero((np.asarray(canvas.model.slack_) > 0) & (slack > _ON_EDGE))
     rows = rows[np.argsort(-slack[rows], kind="stable")][:_LONGEST_SLACKS]
     if not len(rows):
         return []
-    points, lacking = canvas.points[rows], (target - scores)[rows]
-    slopes = hyperplane(model).gradient(points)
-    steep = np.linalg.norm(slopes, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = slopes * (lacking / steep**2)[:, np.newaxis]
-    steps[~np.isfinite(steps)] = 0.0
-    if not hasattr(model, "coef_"):
-        low, high = canvas.window.low, canvas.window.high
-        # Not far beyond what is seen; kernels of histograms take no negative numbers at all.
-        low, high = np.where(low >= 0, 0.0, 2 * low - high), 2 * high - low
-        inside = ((points + _REACH * steps >= low) & (points + _REACH * steps <= high)).all(axis=1)
-        rows, points, steps, lacking = rows[inside], points[inside], steps[inside], lacking[inside]
-        steps, reached = _reach(_quick_scores(model), points, steps, target[rows], -lacking)
-        rows, points, steps = rows[reached], points[reached], steps[reached]
-    return [[int(row), *place] for row, place in zip(rows, (points + steps).tolist(), strict=True)]
-
-
-def _reach(
-    function: Any, points: Floats, steps: Floats, target: Floats, now: Floats
-) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return steps that end at f = target exactly, and which of them do; ``now`` is f − target."""
-    reached = np.zeros(len(points), dtype=bool)
-    longest, beyond = np.ones(len(points)), now.copy()
-    for factor in (1.0, 0.5 * _REACH, _REACH):
-        left = np.flatnonzero(~reached)
-        if not len(left):
-            break
-        there = function(points[left] + factor * steps[left]) - target[left]
-        across = there * now[left] <= 0
-        hit = left[across]
-        reached[hit], longest[hit], beyond[hit] = True, factor, there[across]
-    rows = np.flatnonzero(reached)
-
-    def along(share: Floats, chosen: Ints) -> Floats:
-        these = rows[chosen]
-        places = points[these] + (share * longest[these])[:, np.newaxis] * steps[these]
-        return np.asarray(function(places) - target[these])
-
-    share = np.ones(len(points))
-    share[rows] = find_roots(along, now[rows], beyond[rows], tol=1e-9)
-    return steps * (share * longest)[:, np.newaxis], reached
+    plane, low, high = hyperplane(canvas.model), *canvas.window[:2]
+    # Kernels of histograms take no negative numbers at all.
+    low, high = np.where(low >= 0, 0.0, 2 * low - high), 2 * high - low
+    places = canvas.points[rows]
+    straight = isinstance(plane, Hyperplane)
+    for _ in range(1 if straight else _NEWTON):
+        slopes = plane.gradient(places)
+        steep = np.maximum((slopes**2).sum(axis=1), np.finfo(float).tiny)
+        lacking = target[rows] - plane.decision_function(places)
+        places = places + slopes * (lacking / steep)[:, np.newaxis]
+        places = places if straight else np.clip(places, low, high)
+    reached = np.abs(plane.decision_function(places) - target[rows]) <= _ON_EDGE
+    ends = zip(rows[reached].tolist(), places[reached].tolist(), strict=True)
+    return [[row, *place] for row, place in ends]
 
 
 def _paint_regions(canvas: Canvas) -> dict[str, Any]:
     """Return the regions of more than two classes, and the borders between them."""
     model, grid = canvas.model, canvas.grid
     names = np.asarray(model.classes_)
-
-    def winner(points: Floats) -> npt.NDArray[np.intp]:
-        return np.asarray(model.decision_function(points).argmax(axis=1))
-
     values = model.decision_function(grid.points())
-    best = values.argmax(axis=1)
-    borders = trace_borders(winner, grid, best.reshape(grid.shape), canvas.tol)
-    wrong = names[winner(canvas.points)] != canvas.scene.labels
+    borders = trace_borders(grid, model.decision_function)
+    wrong = names[model.decision_function(canvas.points).argmax(axis=1)] != canvas.scene.labels
     return {
-        "field": _encode_classes(grid, values, names[best]),
+        "field": _encode_classes(grid, values, names[values.argmax(axis=1)]),
         "rows": describe_rows(canvas.model, wrong),
-        "lines": [
-            {
-                "kind": "boundary",
-                "level": 0.0,
-                "pair": names[list(border.pair)].tolist(),
-                "at": border.line.ravel().tolist(),
-            }
-            for border in borders
-        ],
+        "lines": [canvas.line(border) for border in borders],
         "facts": _state_facts(canvas, int(np.count_nonzero(wrong))),
         "message": "" if borders else _UNSEEN,
     }
@@ -477,24 +411,12 @@ def _paint_one_class(canvas: Canvas) -> dict[str, Any]:
 def _paint_tube(canvas: Canvas) -> dict[str, Any]:
     """Return the curve of a regression and the tube around it."""
     model, epsilon = canvas.model, float(canvas.model.epsilon)
-    straight = hasattr(model, "coef_")
-    x = np.linspace(canvas.grid.x[0], canvas.grid.x[-1], 2 if straight else 4 * len(canvas.grid.x))
-    f = model.predict(x[:, np.newaxis])
-    lines = [
-        {
-            "kind": "tube" if level else "curve",
-            "level": level,
-            "pair": None,
-            "at": np.column_stack([x, f + level]).ravel().tolist(),
-        }
-        for level in (0.0, -epsilon, epsilon)
-    ]
     position, height = canvas.scene.points.T
     off = height - model.predict(canvas.points)
     beyond = np.flatnonzero((np.asarray(model.slack_) > 0) & (np.abs(off) > epsilon))
     ends = height - off + np.sign(off) * epsilon
     found: dict[str, Any] = {
-        "lines": lines,
+        "lines": canvas.tube(),
         "rows": describe_rows(canvas.model, np.zeros(len(off), dtype=bool)),
     }
     found["slack"] = [[int(k), float(position[k]), float(ends[k])] for k in beyond]
@@ -536,14 +458,10 @@ def _paint_component(canvas: Canvas) -> dict[str, Any]:
     def component(points: Floats) -> Floats:
         return np.asarray(model.transform(points)[:, number - 1])
 
-    values = component(grid.points()).reshape(grid.shape)
+    values = component(grid.points())
     levels = np.linspace(values.min(), values.max(), _LEVELS + 2)[1:-1].tolist()
     found["field"] = _encode_scores(grid, values, _robust_scale(values))
-    found["lines"] = [
-        {"kind": "level", "level": level, "pair": None, "at": line.ravel().tolist()}
-        for level, lines in zip(levels, trace_levels(component, grid, values, levels), strict=True)
-        for line in lines
-    ]
+    found["lines"] = canvas.trace(values, levels, "level", component)
     found["message"] = "" if found["lines"] else "The component is the same everywhere in sight."
     return found
 
@@ -653,15 +571,15 @@ def _perceptron_facts(model: Any, wrong: list[str]) -> list[list[str]]:
         ["bound", f"{bound:.4g} updates" if np.isfinite(bound) else "none: no separator is known"],
         wrong,
         ["epochs", str(model.epochs_)],
-        ["stopped", _STOPPED.get(model.status_, model.status_.value)],
+        ["stopped", _STOPPED.get(_status(model), model.status_.value)],
     ]
 
 
 _STOPPED = {
-    Status.ALL_CORRECT: "a whole epoch without a mistake",
-    Status.EPOCHS: "the epochs were used up",
-    Status.MAX_EPOCHS: "the epochs were used up",
-    Status.MAX_TIME: "the time was used up",
+    "ALL_CORRECT": "a whole epoch without a mistake",
+    "EPOCHS": "the epochs were used up",
+    "MAX_EPOCHS": "the epochs were used up",
+    "MAX_TIME": "the time was used up",
 }
 
 
@@ -732,28 +650,24 @@ def _describe_certificate(model: Any) -> dict[str, Any] | None:
     return {"holds": holds, **finite, "tol": tol, "sentence": sentence}
 
 
-def _report(model: Any, said: list[str]) -> str:
+def _report(model: Any, warned: list[str]) -> str:
     """Return what went otherwise than one would wish, in sentences."""
-    status = getattr(model, "status_", None)
-    if status is Status.MAX_TIME:
+    if _status(model) == "MAX_TIME":
         return f"The fit was stopped after {MAX_TIME:g} seconds: this is the best answer so far."
-    if status is Status.MAX_EPOCHS:
+    if _status(model) == "MAX_EPOCHS":
         return "The perceptron still makes mistakes after the epochs allowed."
-    return " ".join(dict.fromkeys(said))
+    return " ".join(dict.fromkeys(warned))
 
 
 def explain(refusal: Exception, scene: Scene) -> str:
     """Return why a model refuses its data, for somebody who only knows the page."""
-    if scene.choice.model == "NuSVC" and "infeasible" in str(refusal):
-        counts = np.unique(scene.labels, return_counts=True)[1]
-        largest = min(
-            2 * min(a, b) / (a + b) for k, a in enumerate(counts) for b in counts[k + 1 :]
-        )
+    if scene.choice.model == "NuSVC":
+        counts = np.unique(scene.labels, return_counts=True)[1].tolist()
+        largest = min((2 * min(pair) / sum(pair) for pair in combinations(counts, 2)), default=1.0)
         nu = scene.choice.parameters.get("nu", SLIDERS["nu"].default)
-        return (
-            f"ν = {nu:.3g} is not possible with classes of these sizes: "
-            f"the largest ν is {largest:.4g}."
-        )
+        if nu > largest:
+            sizes = f"ν = {nu:.3g} is not possible with classes of these sizes"
+            return f"{sizes}: the largest ν is {largest:.4g}."
     return str(refusal) or "The numbers are too large for this model."
 
 
@@ -783,7 +697,7 @@ def find_witness(scene: Scene) -> dict[str, Any] | None:
     if len(np.unique(scene.labels)) < 2:
         return None
     try:
-        found = separate(scene.points, scene.labels, max_time=_WITNESS_TIME)
+        found = mm.separate(scene.points, scene.labels, max_time=_WITNESS_TIME)
     except ValueError as refusal:
         return {"kind": "undecided", "sentence": str(refusal)}
     if isinstance(found.witness, Hyperplane) and found.separable:
@@ -796,7 +710,7 @@ def find_witness(scene: Scene) -> dict[str, Any] | None:
     }
 
 
-def _describe_separator(found: Separation, plane: Hyperplane, scene: Scene) -> dict[str, Any]:
+def _describe_separator(found: mm.Separation, plane: Hyperplane, scene: Scene) -> dict[str, Any]:
     left, right, bottom, top = scene.view
     ends = segment(plane, Window(np.array([left, bottom]), np.array([right, top]), equal=False))
     what = "A straight line separates the classes"
@@ -838,61 +752,3 @@ def _describe_overlap(witness: Overlap, scene: Scene, straight: bool) -> dict[st
 
 def _count(members: list[Any]) -> str:
     return "one point" if len(members) == 1 else f"{len(members)} points"
-
-
-# ------------------------------------------------------------------- warnings
-
-
-class _Recorder:
-    """Warnings by thread, while any thread records.
-
-    ``warnings.catch_warnings`` changes what all threads see, and two of them at once may leave it
-    changed. Here the first thread that records sets the filters, and the last puts them back.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._said: dict[int, list[str]] = {}
-        self._before: Any = None
-        self._catching: Any = None
-
-    def begin(self) -> None:
-        """Record the warnings of this thread from now on."""
-        with self._lock:
-            if not self._said:
-                self._catching = warnings.catch_warnings()
-                self._catching.__enter__()
-                warnings.simplefilter("always")
-                self._before, warnings.showwarning = warnings.showwarning, self._hear
-            self._said[threading.get_ident()] = []
-
-    def end(self) -> None:
-        """Record no more, and leave everything as it was if nobody else does."""
-        with self._lock:
-            self._said.pop(threading.get_ident(), None)
-            if not self._said:
-                self._catching.__exit__(None, None, None)
-
-    def said(self) -> list[str]:
-        """Return the list that warnings of this thread are added to."""
-        return self._said[threading.get_ident()]
-
-    def _hear(self, message: Any, category: type[Warning], *more: Any, **named: Any) -> None:
-        own = self._said.get(threading.get_ident())
-        if own is None:
-            self._before(message, category, *more, **named)
-        elif issubclass(category, UserWarning):  # what numpy says of numbers is for nobody here
-            own.append(str(message))
-
-
-_RECORDER = _Recorder()
-
-
-@contextmanager
-def recorded_warnings() -> Iterator[list[str]]:
-    """Return the list of what estimators warn of in this thread, instead of showing it."""
-    _RECORDER.begin()
-    try:
-        yield _RECORDER.said()
-    finally:
-        _RECORDER.end()

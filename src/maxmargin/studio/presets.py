@@ -126,6 +126,16 @@ def _two(drawn: tuple[Floats, Ints]) -> Drawn:
     return Drawn(points, (y > 0).astype(np.int64))
 
 
+def _generate(name: str, **names: str) -> Callable[..., Drawn]:
+    """Return what draws a set of ``datasets``; ``names`` are its names for some sliders."""
+
+    def draw(rng: np.random.Generator, points: int, **sliders: float) -> Drawn:
+        given = {names.get(slider, slider): value for slider, value in sliders.items()}
+        return _two(getattr(datasets, name)(points, random_state=rng, **given))
+
+    return draw
+
+
 def _gaussians(
     distance: float, variance: float, share: float, points: int, rng: np.random.Generator
 ) -> Drawn:
@@ -134,25 +144,9 @@ def _gaussians(
     return _two(datasets.gaussians(points, means, variance, balance=share, random_state=rng))
 
 
-def _overlapping(error: float, points: int, rng: np.random.Generator) -> Drawn:
-    return _two(datasets.overlapping(points, bayes_error=error, random_state=rng))
-
-
-def _separable(margin: float, points: int, rng: np.random.Generator) -> Drawn:
-    return _two(datasets.separable(points, margin=margin, random_state=rng))
-
-
 def _flipped(margin: float, flipped: float, points: int, rng: np.random.Generator) -> Drawn:
     X, y = datasets.separable(points, margin=margin, random_state=rng)
     return _two(datasets.flipped(X, y, flipped, random_state=rng))
-
-
-def _conflicts(share: float, points: int, rng: np.random.Generator) -> Drawn:
-    return _two(datasets.conflicts(points, share, random_state=rng))
-
-
-def _random_labels(share: float, points: int, rng: np.random.Generator) -> Drawn:
-    return _two(datasets.noise(points, balance=share, random_state=rng))
 
 
 def _blobs(
@@ -167,18 +161,6 @@ def _blobs(
 
 def _circles(inner: float, noise: float, points: int, rng: np.random.Generator) -> Drawn:
     return _two(datasets.circles(points, (inner, 2.0), noise, random_state=rng))
-
-
-def _moons(noise: float, points: int, rng: np.random.Generator) -> Drawn:
-    return _two(datasets.moons(points, noise, random_state=rng))
-
-
-def _xor(noise: float, points: int, rng: np.random.Generator) -> Drawn:
-    return _two(datasets.xor(points, noise, random_state=rng))
-
-
-def _spirals(turns: float, noise: float, points: int, rng: np.random.Generator) -> Drawn:
-    return _two(datasets.spirals(points, turns, noise, random_state=rng))
 
 
 def _line(slope: float, wave: float, noise: float, points: int, rng: np.random.Generator) -> Drawn:
@@ -260,7 +242,8 @@ PRESETS = {
         {"distance": _DISTANCE, "variance": _VARIANCE, "share": _SHARE, "points": _count()},
     ),
     "separable": Preset(
-        "Separable, with a margin", "Clouds", _separable, {"margin": _MARGIN, "points": _count(60)}
+        "Separable, with a margin", "Clouds", _generate("separable"),
+        {"margin": _MARGIN, "points": _count(60)},
     ),
     "flipped": Preset(
         "Almost separable", "Clouds", _flipped,
@@ -271,21 +254,23 @@ PRESETS = {
         },
     ),
     "overlapping": Preset(
-        "Overlapping", "Clouds", _overlapping,
+        "Overlapping", "Clouds", _generate("overlapping", error="bayes_error"),
         {
             "error": Slider("error", "Share that even the best rule gets wrong.", 0.01, 0.4, 0.15),
             "points": _count(200),
         },
     ),
     "conflicts": Preset(
-        "Conflicts: equal points, different labels", "Clouds", _conflicts,
+        "Conflicts: equal points, different labels", "Clouds",
+        _generate("conflicts", share="fraction"),
         {
             "share": Slider("share", "Share of points with a twin.", 0.0, 1.0, 0.2),
             "points": _count(60),
         },
     ),
     "random_labels": Preset(
-        "Random labels", "Clouds", _random_labels, {"share": _SHARE, "points": _count()}
+        "Random labels", "Clouds", _generate("noise", share="balance"),
+        {"share": _SHARE, "points": _count()},
     ),
     "blobs": Preset(
         "Three to five clouds", "Clouds", _blobs,
@@ -303,10 +288,14 @@ PRESETS = {
             "noise": _noise(1.0, 0.2), "points": _count(),
         },
     ),
-    "moons": Preset("Moons", "Shapes", _moons, {"noise": _noise(0.6, 0.15), "points": _count()}),
-    "xor": Preset("XOR clouds", "Shapes", _xor, {"noise": _noise(1.2, 0.6), "points": _count()}),
+    "moons": Preset(
+        "Moons", "Shapes", _generate("moons"), {"noise": _noise(0.6, 0.15), "points": _count()}
+    ),
+    "xor": Preset(
+        "XOR clouds", "Shapes", _generate("xor"), {"noise": _noise(1.2, 0.6), "points": _count()}
+    ),
     "spirals": Preset(
-        "Spirals", "Shapes", _spirals,
+        "Spirals", "Shapes", _generate("spirals"),
         {
             "turns": Slider("turns", "Turns of each arm.", 0.25, 3.0, 1.25),
             "noise": _noise(0.8, 0.15), "points": _count(160),

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.inspection.code import WIDTH, write_code
+from maxmargin.inspection import write_code
 from maxmargin.studio import pictures
 from maxmargin.studio.catalogue import MODELS
 from maxmargin.studio.scene import Choice, Scene
 
+_WIDTH = 88  # characters in a line
 _PAGE_ONLY = ("max_time", "callback")  # what keeps the page quick is no part of the model
 _NAMES = ("model", "second")
 _CERTIFIED = ("HardMarginSVC", "LinearSVC", "SVC", "NuSVC", "OneClassSVM", "SVR")
@@ -51,6 +52,11 @@ def write(scene: Scene, choices: Sequence[Choice] | None = None) -> str:
     for name, choice in zip(_NAMES, choices, strict=False):
         parts.append(_write_part(name, choice, scene, imports))
     return "\n".join([*_sort(imports), "", *arrays, "", *parts, "plt.show()", ""])
+
+
+def write_reply(scene: Scene, choices: Sequence[Choice]) -> dict[str, str]:
+    """Return the code of a scene as the page reads it."""
+    return {"type": "code", "text": write(scene, choices)}
 
 
 def plain_model(choice: Choice) -> Any:
@@ -96,7 +102,7 @@ def _write_array(name: str, items: Iterable[str]) -> str:
     lines, line = [], ""
     for item in items:
         longer = f"{line} {item}," if line else f"    {item},"
-        if len(longer) > WIDTH:
+        if len(longer) > _WIDTH:
             lines.append(line)
             longer = f"    {item},"
         line = longer
@@ -105,13 +111,13 @@ def _write_array(name: str, items: Iterable[str]) -> str:
 
 def _sort(imports: Iterable[str]) -> list[str]:
     """Return imports in the order of import sorters, those of one module in one line."""
-    whole = sorted(line for line in imports if line.startswith("import "))
+    modules = sorted(line for line in imports if line.startswith("import "))
     names: dict[str, set[str]] = {}
     for line in imports:
         if line.startswith("from "):
-            place, _, said = line.removeprefix("from ").partition(" import ")
-            names.setdefault(place, set()).update(said.split(", "))
+            place, _, given = line.removeprefix("from ").partition(" import ")
+            names.setdefault(place, set()).update(given.split(", "))
     listed = [
         f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names)
     ]
-    return [*whole, "", *listed]
+    return [*modules, "", *listed]

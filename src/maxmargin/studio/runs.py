@@ -9,44 +9,26 @@ All of it is replayed from what the library records: traces, iterates of solvers
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import maxmargin as mm
 from maxmargin._typing import Floats, Ints
-from maxmargin.certificates import Certificate, certify_with_duals
-from maxmargin.errors import NotSeparableError
-from maxmargin.estimators import HardMarginSVC
-from maxmargin.geometry import Hyperplane, Window, hyperplane, mistake_bound, segment
-from maxmargin.inspection.model_view import read_trace
-from maxmargin.loops.records import Rule
-from maxmargin.model_selection import regularization_path
-from maxmargin.model_selection.path.exact import ExactSolutions, solve_exactly
-from maxmargin.problems.features import LinearFeatures
-from maxmargin.problems.problem import Point, Status
-from maxmargin.separability import separate
-from maxmargin.solve import Result
-from maxmargin.solvers.decomposition import ON_MATRIX, Decomposition
-from maxmargin.solvers.dual_cd import DualCD
-from maxmargin.solvers.newton import Newton
-from maxmargin.solvers.perceptron import Counts, DualFunction, KernelLearner
+from maxmargin.errors import NotSeparableError, recorded_warnings
+from maxmargin.geometry import Hyperplane, hyperplane, mistake_bound, segment
+from maxmargin.inspection import SolverStep, solver_steps, update_rows
 from maxmargin.studio.catalogue import MODELS, SLIDERS
-from maxmargin.studio.contours import Function, Grid, Winner, trace_borders, trace_levels
-from maxmargin.studio.messages import Run
 from maxmargin.studio.pictures import (
     KINDS,
     Canvas,
     build,
     describe_rows,
     explain,
-    recorded_warnings,
     training_data,
 )
-from maxmargin.studio.scene import Scene, View
-from maxmargin.validation.data import generator
+from maxmargin.studio.scene import Scene
 
 Frame = dict[str, Any]
 Stop = Callable[[], bool]
@@ -56,35 +38,30 @@ LARGEST_REPLY = 950_000  # characters of the frames and curves of a run
 _MOST_CURVED = 80  # frames with curved lines
 _MOST_MARKED = 1000  # points whose mistakes are marked, on lines that change with every update
 _ROW_BUDGET = 100_000  # frames times points
-_COLUMNS, _ROWS = 48, 36  # of the grid on which curved lines are found
+_GRID = (64, 48)  # columns and rows of the grid on which curved lines are found
 _ARROW = 0.25  # length of the longest arrow, as a share of the shorter side of the view
 _MISTAKE = KINDS.index("mistake")
 _MOST_BOUNDED = 1000  # rows for which the widest margin of a kernel is found, for its bound
 _BOUND_TIME = 0.4  # seconds to find it
 _FLAT = 1e-11  # of the terms of a sum: if it changes by less, that is rounding
-_TOL = 1e-5  # of an edge of that grid, to which a line is found
-_DIGITS = 5  # of coordinates of curved lines, relative to the size of the view
 
 
-def step_through(request: Run, stop: Stop) -> dict[str, Any]:
+def step_through(scene: Scene, kind: str, stop: Stop) -> dict[str, Any]:
     """Return the frames of a run; if ``stop()`` says so, those until then."""
     steps = {"perceptron": _step_perceptron, "solver": _step_solver, "path": _follow_path}
-    scene = request.scene
-    found = Story(message=_refuse(scene))
+    found = Animation(message=_refuse(scene))
     if not found.message:
         try:
-            found = steps[request.kind](scene, stop)
+            found = steps[kind](scene, stop)
         except (ValueError, ArithmeticError, MemoryError) as refusal:
-            found = Story(message=explain(refusal, scene))
+            found = Animation(message=explain(refusal, scene))
     first = _nearest(found.frames, found.start)
     frames, thinned = _fit_size(
         found.frames, LARGEST_REPLY - len(json.dumps(found.curves)), {first}
     )
     return {
         "type": "run",
-        "seq": request.seq,
-        "pane": request.pane,
-        "kind": request.kind,
+        "kind": kind,
         "title": found.title or MODELS[scene.choice.model].title,
         "frames": frames,
         "curves": list(found.curves),
@@ -94,7 +71,7 @@ def step_through(request: Run, stop: Stop) -> dict[str, Any]:
     }
 
 
-class Story(NamedTuple):
+class Animation(NamedTuple):
     """What a run shows; ``start`` is the position on the axis of x of the frame to begin with."""
 
     title: str = ""
@@ -153,69 +130,12 @@ def _fit_size(frames: Sequence[Frame], most: int, needed: set[int]) -> tuple[lis
     return [frames[k] for k in kept.tolist()], _say_thinned(len(kept), len(frames), "steps")
 
 
-# ------------------------------------------------------------------- lines
-
-
-def _straight(plane: Hyperplane, view: View, levels: Sequence[float] = (0.0,)) -> list[Any]:
-    """Return the lines f = level, each by its ends on the edge of the view."""
-    low, high = np.array([view.left, view.bottom]), np.array([view.right, view.top])
-    found = []
-    for level in levels:
-        ends = segment(Hyperplane(plane.w, plane.b - level), Window(low, high, False))
-        if ends is not None:
-            found.append(_line(level, ends.ravel().tolist()))
-    return found
-
-
-def _line(level: float, at: list[float], kind: str = "") -> dict[str, Any]:
-    kind = kind or ("margin" if level else "boundary")
-    return {"kind": kind, "level": level, "pair": None, "at": at}
-
-
-class _Curves:
-    """Curved lines in a view: the grid on which they are found, and how far they are rounded."""
-
-    def __init__(self, view: View, grid: Grid | None = None) -> None:
-        self.grid = grid or Grid.of(view, _COLUMNS, _ROWS)
-        self.points = self.grid.points()
-        size = min(view.right - view.left, view.top - view.bottom)
-        self.decimals = _DIGITS - math.floor(math.log10(size))
-        self._products: Floats | None = None
-
-    def levels(
-        self, kernel: Any, X: Floats, a: Floats, b: float, levels: Sequence[float]
-    ) -> list[Any]:
-        """Return the lines on which Σ aᵢK(xᵢ, x) + b has some values, always of the same X."""
-        if self._products is None:
-            self._products = np.asarray(kernel.gram(self.points, X), dtype=np.float64)
-        values = self._products @ a + b
-        size = float((np.abs(self._products) @ np.abs(a)).max()) + abs(b)
-        if np.ptp(values) <= _FLAT * size:
-            return []
-        values = values.reshape(self.grid.shape)
-        found = trace_levels(_dual_function(kernel, X, a, b), self.grid, values, levels, _TOL)
-        return [
-            _line(level, self._rounded(line))
-            for level, lines in zip(levels, found, strict=True)
-            for line in lines
-        ]
-
-    def borders(self, winner: Winner) -> list[Any]:
-        """Return the lines between regions of two classes."""
-        labels = winner(self.points).reshape(self.grid.shape)
-        found = trace_borders(winner, self.grid, labels, _TOL)
-        return [_line(0.0, self._rounded(border.line)) for border in found]
-
-    def _rounded(self, line: Floats) -> list[float]:
-        return np.round(line, self.decimals).ravel().tolist()
-
-
 def _signs(labels: Ints) -> Floats:
     """Return +1 for the larger of two labels, −1 for the other."""
     return np.where(labels == labels.max(), 1.0, -1.0)
 
 
-def _mark_mistakes(scene: Scene, score: Function) -> dict[str, Any] | None:
+def _mark_mistakes(scene: Scene, score: Callable[[Floats], Floats]) -> dict[str, Any] | None:
     """Return the rows of a frame: mistakes are those with y f ≤ 0. Of many points, nothing."""
     if len(scene.labels) > _MOST_MARKED:
         return None
@@ -237,7 +157,7 @@ class _Updates(NamedTuple):
     turned: Floats
 
 
-def _step_perceptron(scene: Scene, stop: Stop) -> Story:
+def _step_perceptron(scene: Scene, stop: Stop) -> Animation:
     model = build(scene, lambda _: stop(), trace=True)
     with recorded_warnings():  # that it did not converge is said below
         model.fit(scene.points, scene.labels)
@@ -245,7 +165,7 @@ def _step_perceptron(scene: Scene, stop: Stop) -> Story:
     bound = _kernel_bound(model, scene) if with_kernel else float(model.mistake_bound_)
     step = _kernel_updates if with_kernel else _linear_updates
     frames, count = step(model, scene, bound, stop)
-    return Story(
+    return Animation(
         f"{MODELS[scene.choice.model].title}, update by update",
         frames,
         *_count_down(count, bound),
@@ -259,7 +179,7 @@ def _kernel_bound(model: Any, scene: Scene) -> float:
     own = float(model.mistake_bound_)
     if len(scene.labels) > _MOST_BOUNDED or not model.kernel_.psd:
         return own
-    machine = HardMarginSVC(kernel=model.kernel_, max_time=_BOUND_TIME)
+    machine = mm.HardMarginSVC(kernel=model.kernel_, max_time=_BOUND_TIME)
     try:
         with recorded_warnings():
             plane = hyperplane(machine.fit(scene.points, scene.labels))
@@ -270,31 +190,37 @@ def _kernel_bound(model: Any, scene: Scene) -> float:
 
 
 def _linear_updates(model: Any, scene: Scene, bound: float, stop: Stop) -> tuple[list[Frame], int]:
-    trace = read_trace(model)
+    trace = model.trace_
     w, b, y = trace.coef[:, 0], trace.intercept[:, 0], _signs(scene.labels)
     count = len(trace.row)
     before = (w[:-1] * trace.moved).sum(axis=1) + b[:-1]
     made = _Updates(trace.row, y[trace.row] * before, _angles(w))
     longest = float(np.hypot(*w.T).max()) or 1.0
-    frames = []
+    frames, canvas = [], Canvas.of(model, scene, _GRID)
     most = _most_frames(len(y)) if len(y) <= _MOST_MARKED else MOST_FRAMES
     for k in _pick(count + 1, most - 1).tolist():
         if stop():
             break
         plane = Hyperplane(w[k], float(b[k]))
-        frames.append(
-            {
-                "lines": _straight(plane, scene.view),
-                "rows": _mark_mistakes(scene, plane.decision_function),
-                "focus": int(made.row[k - 1]) if k else None,
-                "arrow": _draw_arrow(plane, scene.view, longest),
-                "caption": _describe_update(made, k, bound),
-                "x": k,
-                "weights": w[k].tolist(),
-                "intercept": float(b[k]),
-            }
-        )
-    return [*frames, *_last_of_many(model, scene, count, longest)], count
+        frame = _frame(k, _describe_update(made, k, bound), _line_of(plane, canvas, longest))
+        frames.append(frame | {"focus": int(made.row[k - 1]) if k else None})
+    return [*frames, *_last_of_many(canvas, count, longest)], count
+
+
+def _frame(x: float, caption: str, more: Frame) -> Frame:
+    """Return a frame at a place on the axis of the run."""
+    return {"x": x, "caption": caption, "focus": None, "arrow": None, "rows": None, **more}
+
+
+def _line_of(plane: Hyperplane, canvas: Canvas, longest: float) -> Frame:
+    """Return what a frame shows of one line."""
+    return {
+        "lines": canvas.straight(plane),
+        "rows": _mark_mistakes(canvas.scene, plane.decision_function),
+        "arrow": _draw_arrow(plane, canvas, longest),
+        "weights": plane.w.tolist(),
+        "intercept": plane.b,
+    }
 
 
 def _angles(w: Floats) -> Floats:
@@ -305,43 +231,33 @@ def _angles(w: Floats) -> Floats:
     return np.where(old.any(axis=1) & new.any(axis=1), angle, np.nan)
 
 
-def _last_of_many(model: Any, scene: Scene, count: int, longest: float) -> list[Frame]:
+def _last_of_many(canvas: Canvas, count: int, longest: float) -> list[Frame]:
     """Return a frame with the model itself, if it is not the last line."""
-    frame: Frame = {"focus": None, "arrow": None, "x": count}
-    if scene.choice.model == "AveragedPerceptron":
+    model = canvas.model
+    if canvas.name == "AveragedPerceptron":
         plane = Hyperplane(model.coef_[0], float(model.intercept_[0]))
-        frame |= {
-            "lines": _straight(plane, scene.view),
-            "arrow": _draw_arrow(plane, scene.view, longest),
-            "caption": "The model: the mean of w and b over all visits, not the last line.",
-            "weights": plane.w.tolist(),
-            "intercept": plane.b,
-        }
-    elif scene.choice.model == "VotedPerceptron":
-        # Of many votes the grid is coarser.
-        grid = Canvas.of(model, scene, (_COLUMNS, _ROWS)).grid
-        frame |= {
-            "lines": _Curves(scene.view, grid).borders(
-                lambda X: (model.decision_function(X) > 0).astype(np.intp)
-            ),
-            "caption": "The model: all lines vote, each as often as it was right in a row.",
-        }
-    else:
-        return []
-    return [{**frame, "rows": _mark_mistakes(scene, model.decision_function)}]
+        caption = "The model: the mean of w and b over all visits, not the last line."
+        return [_frame(count, caption, _line_of(plane, canvas, longest))]
+    if canvas.name == "VotedPerceptron":
+        votes = model.decision_function
+        lines = canvas.trace(votes(canvas.grid.points()), function=votes)
+        caption = "The model: all lines vote, each as often as it was right in a row."
+        rows = _mark_mistakes(canvas.scene, votes)
+        return [_frame(count, caption, {"lines": lines, "rows": rows})]
+    return []
 
 
-def _draw_arrow(plane: Hyperplane, view: View, longest: float) -> list[float] | None:
+def _draw_arrow(plane: Hyperplane, canvas: Canvas, longest: float) -> list[float] | None:
     """Return an arrow along w from the middle of the line that is seen; None if w = 0.
 
     Of all arrows of a run, that of the longest w has a fixed length.
     """
     if plane.norm == 0:
         return None
-    lines = _straight(plane, view)
-    corners = lines[0]["at"] if lines else [view.left, view.bottom, view.right, view.top]
-    foot = 0.5 * (np.array(corners[:2]) + np.array(corners[2:]))
-    side = min(view.right - view.left, view.top - view.bottom)
+    seen = canvas.window
+    ends = segment(plane, seen)
+    foot = np.mean(seen[:2] if ends is None else ends, axis=0)
+    side = float((seen.high - seen.low).min())
     return [*foot.tolist(), *(foot + _ARROW * side / longest * plane.w).tolist()]
 
 
@@ -355,13 +271,13 @@ def _describe_update(made: _Updates, k: int, bound: float) -> str:
         where = "right, but with y f ≤ θ"
     else:
         where = "on neither side"
-    said = [f"Update {k:,}: point {made.row[k - 1] + 1:,} was {where}."]
+    sentences = [f"Update {k:,}: point {made.row[k - 1] + 1:,} was {where}."]
     if math.isfinite(turned):
-        said.append(f"w turned by {turned:.3g}°.")
+        sentences.append(f"w turned by {turned:.3g}°.")
     if math.isfinite(bound):
         left = math.floor(bound) - k
-        said.append(f"The bound allows {_write(left) if left else 'no'} more.")
-    return " ".join(said)
+        sentences.append(f"The bound allows {_write(left) if left else 'no'} more.")
+    return " ".join(sentences)
 
 
 def _count_down(count: int, bound: float) -> tuple[list[Any], dict[str, Any]]:
@@ -384,7 +300,7 @@ def _sum_up(model: Any, scene: Scene, bound: float, count: int) -> str:
         return f"{done} The bound for any order of the points is {_write(math.floor(bound))}."
     if scene.choice.model == "KernelPerceptron":
         return f"{done} No bound is known, as nothing was found that separates the points."
-    if separate(scene.points, scene.labels).separable is False:
+    if mm.separate(scene.points, scene.labels).separable is False:
         return f"{done} No line separates the classes: there is no bound, and mistakes never cease."
     return f"{done} No bound is known, as no line was found that separates the classes."
 
@@ -409,12 +325,14 @@ def _most_frames(points: int, most: int = MOST_FRAMES) -> int:
 
 
 def _kernel_updates(model: Any, scene: Scene, bound: float, stop: Stop) -> tuple[list[Frame], int]:
-    row, kernel, X = _replay(model, scene), model.kernel_, scene.points
+    kernel, X = model.kernel_, scene.points
+    row = update_rows(model, X, scene.labels)
     y, count = _signs(scene.labels), len(row)
     step = model.eta * y[row]
     K = np.asarray(kernel.gram(X, X), dtype=np.float64)
     shown = set(_pick(count + 1, _most_frames(len(y), _MOST_CURVED)).tolist())
-    curves = _Curves(scene.view)
+    canvas = Canvas.of(model, scene, _GRID)
+    products = np.asarray(kernel.gram(canvas.grid.points(), X), dtype=np.float64)
     a, f, b, square = np.zeros(len(y)), np.zeros(len(y)), 0.0, 0.0
     made = _Updates(row, np.zeros(count), np.full(count, np.nan))
     frames: list[Frame] = []
@@ -430,58 +348,16 @@ def _kernel_updates(model: Any, scene: Scene, bound: float, stop: Stop) -> tuple
                 made.turned[k - 1] = math.degrees(math.acos(min(1.0, max(-1.0, cosine))))
             a[i], f, b, square = a[i] + s, f + s * K[:, i], b + s, longer
         if k in shown:
-            size = np.abs(a) / (np.abs(a).max() or 1.0)
-            frames.append(
-                {
-                    "lines": curves.levels(kernel, X, a, b, (0.0,)),
-                    "rows": {
-                        "alpha": _shares(size),
-                        "kind": np.where(y * (f + b) <= 0, _MISTAKE, 0).tolist(),
-                    },
-                    "focus": int(row[k - 1]) if k else None,
-                    "arrow": None,
-                    "caption": _describe_update(made, k, bound),
-                    "x": k,
-                }
-            )
+            values, size = products @ a + b, np.abs(a) / (np.abs(a).max() or 1.0)
+            flat = np.ptp(values) <= _FLAT * float((np.abs(products) @ np.abs(a)).max() + abs(b))
+            wrong = np.where(y * (f + b) <= 0, _MISTAKE, 0).tolist()
+            more = {
+                "lines": [] if flat else canvas.trace(values),
+                "rows": {"alpha": _shares(size), "kind": wrong},
+                "focus": int(row[k - 1]) if k else None,
+            }
+            frames.append(_frame(k, _describe_update(made, k, bound), more))
     return frames, count
-
-
-def _replay(model: Any, scene: Scene) -> Ints:
-    """Return the row of each update of a fitted kernel perceptron, by running it once more.
-
-    A row is visited once in an epoch, so that the change of its coefficient is its update.
-    """
-    n = len(scene.labels)
-    learner = KernelLearner(
-        DualFunction.zero(model.kernel_, 1),
-        Rule(float(model.eta), float(model.margin), bool(model.fit_intercept)),
-        scene.points,
-        (_signs(scene.labels) > 0).astype(np.int64),
-        np.ones(n),
-        Counts(),
-    )
-    rng, rows = generator(model.random_state), np.arange(n)
-    made = [rows[:0]]
-    for _ in range(model.epochs_):
-        order, before = rng.permutation(rows) if model.shuffle else rows, learner.now.coefficients
-        for _ in learner.visit(order):
-            pass
-        changed = (learner.now.coefficients != before).any(axis=1)
-        made.append(order[changed[order]])
-    return np.concatenate(made)
-
-
-def _dual_function(kernel: Any, X: Floats, a: Floats, b: float) -> Function:
-    """Return f(x) = Σ aᵢK(xᵢ, x) + b, of which at least one term is not 0."""
-    used = np.flatnonzero(a)
-    support, coefficients = kernel.prepare(X[used]), a[used]
-
-    def f(places: Floats) -> Floats:
-        values = kernel.block(kernel.prepare(places, like=support), support, threads=1)
-        return np.asarray(values @ coefficients + b, dtype=np.float64)
-
-    return f
 
 
 def _shares(size: Floats) -> list[float]:
@@ -492,99 +368,57 @@ def _shares(size: Floats) -> list[float]:
 # ------------------------------------------------------------------- models of a run
 
 
-class _Drawing:
-    """How the models of a run are drawn: on the same places, whose kernel values are kept."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene, self.model = scene, scene.choice.model
-        self.X = training_data(scene)[0]
-        self.curves = _Curves(scene.view)
-
-    def frame(self, model: Any, x: float, caption: str) -> Frame:
-        """Return the frame of a model."""
-        found: Frame = {"rows": self._rows(model), "focus": None, "arrow": None, "x": x}
-        found["caption"] = caption
-        if self.model == "SVR":
-            return {**found, "lines": self._tube(model)}
-        if not len(model.support_) and self.model != "LinearSVC":  # w = 0, and no line
-            return {**found, "lines": []}
-        plane = hyperplane(model)
-        levels = (0.0,) if self.model == "OneClassSVM" else (-1.0, 0.0, 1.0)
-        if not isinstance(plane, Hyperplane):
-            lines = self._levels(model, plane, levels)
-            return {**found, "lines": lines}
-        found |= {"weights": plane.w.tolist(), "intercept": plane.b}
-        return {**found, "lines": _straight(plane, self.scene.view, levels)}
-
-    def _levels(self, model: Any, plane: Any, levels: Sequence[float]) -> list[Any]:
-        a = np.zeros(len(self.X))
-        a[model.support_] = plane.coefficients
-        return self.curves.levels(plane.kernel, self.X, a, plane.b, levels)
-
-    def _tube(self, model: Any) -> list[Any]:
-        view, epsilon = self.scene.view, float(model.epsilon)
-        x = np.linspace(view.left, view.right, 2 if hasattr(model, "coef_") else 4 * _COLUMNS)
-        f = model.predict(x[:, np.newaxis])
-        digits = 16 if len(x) == 2 else self.curves.decimals
-        return [
-            _line(
-                level,
-                np.column_stack([x, f + level]).round(digits).ravel().tolist(),
-                "tube" if level else "curve",
-            )
-            for level in (0.0, -epsilon, epsilon)
-        ]
-
-    def _rows(self, model: Any) -> dict[str, Any]:
-        rows = describe_rows(model, np.zeros(len(self.X), dtype=bool))
-        return {**rows, "alpha": _shares(np.array(rows["alpha"]))}
+def _frame_of(model: Any, scene: Scene, x: float, caption: str) -> Frame:
+    """Return the frame of a model."""
+    canvas = Canvas.of(model, scene, _GRID)
+    rows = describe_rows(model, np.zeros(len(scene.points), dtype=bool))
+    more: Frame = {"rows": rows | {"alpha": _shares(np.array(rows["alpha"]))}, "lines": []}
+    if scene.choice.model == "SVR":
+        more["lines"] = canvas.tube()
+    elif len(model.support_) or scene.choice.model == "LinearSVC":  # otherwise w = 0, and no line
+        levels = (0.0,) if scene.choice.model == "OneClassSVM" else (0.0, -1.0, 1.0)
+        more |= canvas.level_lines(levels, fine=False)
+        del more["message"]
+    return _frame(x, caption, more)
 
 
 # ------------------------------------------------------------------- solvers
 
 
-_START_ROUNDS = 60  # of the slow solver
-_MORE_ROUNDS = 60  # of the one that goes on from there
-_BLOCKS = 25  # of points, that the small working sets of a kernel machine make up
 _LEAST_GAP = 1e-16  # a gap of 0 has no place on a log scale
+_STEPS = {
+    "coordinate descent": "Coordinate descent, round {}",
+    "Newton": "Newton's method, step {}",
+    "small working sets": "Round {}",
+    "large working sets": "Larger working sets, check {}",
+}
 
 
-class _Visited(NamedTuple):
-    """Where a solver stood, and after which step."""
-
-    point: Point
-    step: str
-
-
-def _step_solver(scene: Scene, stop: Stop) -> Story:
+def _step_solver(scene: Scene, stop: Stop) -> Animation:
     X, y = training_data(scene)
-    model = build(scene, lambda _: stop())
     with recorded_warnings():
-        formulated = model.formulate(X, y)
-        drawing = _Drawing(scene)
-        most = _most_frames(len(X), _MOST_CURVED)
-        visited = _visit_all(formulated.problems[0], float(model.tol), stop)
-        shown = set(_pick(len(visited), most - 1).tolist())
-        frames, gaps = [], []
-        for k, (at, certificate) in enumerate(visited):
-            gaps.append(certificate.relative_gap)
-            if k not in shown or stop():
-                continue
-            result = Result(at.point, certificate, Status.MAX_ITER, k, 0.0, "")
-            model.adopt(formulated, [result])
-            frames.append(_solver_frame(drawing, model, k, at.step, certificate))
+        steps: list[SolverStep] = []
+        for step in solver_steps(build(scene, lambda _: stop()), X, y):
+            steps.append(step)
+            if stop():
+                break
+        frames = [
+            _solver_frame(scene, steps[k].model(), k, _name_step(steps[k]), steps[k].certificate)
+            for k in _pick(len(steps), _most_frames(len(X), _MOST_CURVED) - 1).tolist()
+            if not stop()
+        ]
         fitted = build(scene, lambda _: stop()).fit(X, y)
-    end = len(visited)
-    frames.append(_solver_frame(drawing, fitted, end, "The model that fit returns", None))
-    gaps.append(fitted.certificate_.relative_gap)
+    end, certificate = len(steps), fitted.certificate_
+    frames.append(_solver_frame(scene, fitted, end, "The model that fit returns", certificate))
+    gaps = [step.certificate.relative_gap for step in steps] + [certificate.relative_gap]
     known = {k: max(gap, _LEAST_GAP) for k, gap in enumerate(gaps) if math.isfinite(gap)}
     tol = float(fitted.tol)
     curves = [
         _curve("relative gap of each step", known.keys(), known.values(), "line"),
         _curve("tol", [0, end], [tol, tol], "bound"),
     ]
-    return Story(
-        _name_solver(formulated.problems[0], scene),
+    return Animation(
+        _name_method(steps[0].block),
         frames,
         curves,
         _axes("step", "relative gap", y_log=True),
@@ -593,27 +427,25 @@ def _step_solver(scene: Scene, stop: Stop) -> Story:
     )
 
 
-def _name_solver(problem: Any, scene: Scene) -> str:
-    if isinstance(problem.features, LinearFeatures):
-        return "Dual coordinate descent, round by round, then Newton's method"
-    return f"Working sets of {_block_size(problem)} points, round by round, then larger ones"
+def _name_method(block: int) -> str:
+    if block:
+        return f"Working sets of {block} points, round by round, then larger ones"
+    return "Dual coordinate descent, round by round, then Newton's method"
 
 
-def _block_size(problem: Any) -> int:
-    return max(2, len(problem) // _BLOCKS)
+def _name_step(step: SolverStep) -> str:
+    return _STEPS[step.method].format(step.number) if step.number else "Start"
 
 
 def _solver_frame(
-    drawing: _Drawing, model: Any, k: int, step: str, certificate: Certificate | None
+    scene: Scene, model: Any, k: int, step: str, certificate: mm.Certificate
 ) -> Frame:
-    certificate = certificate or model.certificate_
     primal, dual, gap = certificate.primal, certificate.dual, certificate.relative_gap
-    if math.isfinite(gap):
-        said = f"primal {primal:.6g}, dual {dual:.6g}, relative gap {max(gap, 0.0):.2g}"
-    else:
-        said, dual, gap = f"primal {primal:.6g}, and nothing is proved yet", None, None
-    frame = drawing.frame(model, k, f"{step}: {said}.")
-    return {**frame, "primal": primal, "dual": dual, "relative_gap": gap}
+    known = math.isfinite(gap)
+    proof = f", dual {dual:.6g}, relative gap {max(gap, 0.0):.2g}" if known else ""
+    caption = f"{step}: primal {primal:.6g}{proof or ', and nothing is proved yet'}."
+    numbers = {"primal": primal, "dual": dual, "relative_gap": gap} if known else {}
+    return {**_frame_of(model, scene, k, caption), "primal": primal, **numbers}
 
 
 def _conclude(model: Any) -> str:
@@ -626,97 +458,49 @@ def _conclude(model: Any) -> str:
     return f"The fit ended early: {model.status_.value}."
 
 
-def _visit_all(problem: Any, tol: float, stop: Stop) -> list[tuple[_Visited, Certificate]]:
-    """Return where solvers stood on the way to a gap, each point with its certificate."""
-    found: list[tuple[_Visited, Certificate]] = []
-    linear = isinstance(problem.features, LinearFeatures)
-    for way in (_descend, _newton_on) if linear else (_decompose, _decompose_on):
-        start = found[-1][0].point if found else Point()
-        for visited in way(problem, start, tol):
-            certificate, beta = certify_with_duals(problem, visited.point)
-            visited = visited._replace(point=replace(visited.point, beta=beta))
-            found.append((visited, certificate))
-            if stop() or certificate.relative_gap <= tol:
-                return found
-    return found
-
-
-def _descend(problem: Any, start: Point, tol: float) -> Iterator[_Visited]:
-    # A round ends as soon as no row is worse than before, mostly after a single sweep.
-    steps = DualCD(first=1e6, factor=1.0).steps(problem, start)
-    for k, (at, _) in enumerate(islice(steps, _START_ROUNDS)):
-        point = Point(at.w.copy(), float(np.ravel(at.b)[0]), at.beta.copy())
-        yield _Visited(point, f"Coordinate descent, round {k}" if k else "Start")
-
-
-def _newton_on(problem: Any, start: Point, tol: float) -> Iterator[_Visited]:
-    for k, at in enumerate(islice(Newton().iterates(problem, start), _MORE_ROUNDS)):
-        yield _Visited(Point(at.w.copy(), at.b, at.beta.copy()), f"Newton's method, step {k + 1}")
-
-
-def _decompose(problem: Any, start: Point, tol: float) -> Iterator[_Visited]:
-    # Active-set steps would solve a small problem at once.
-    size = _block_size(problem)
-    pace = replace(ON_MATRIX, first_fresh=size, fresh=size, rounds=1)
-    method = Decomposition(0.1 * tol, precise=True, most_free=0, pace=pace)
-    for k, at in enumerate(islice(method.iterates(problem, start), _START_ROUNDS)):
-        yield _Visited(Point(at.w, at.b, at.beta), f"Round {k}" if k else "Start")
-
-
-def _decompose_on(problem: Any, start: Point, tol: float) -> Iterator[_Visited]:
-    method = Decomposition(0.1 * tol, precise=True)
-    start = Point(None, 0.0, start.beta)
-    for k, at in enumerate(islice(method.iterates(problem, start), _MORE_ROUNDS)):
-        if k:
-            yield _Visited(Point(at.w, at.b, at.beta), f"Larger working sets, check {k}")
-
-
 # ------------------------------------------------------------------- along C
 
 
 _ALONG_C, _ALONG_C_CURVED = 60, 40  # costs on a log scale, and as many breakpoints
-_SINGLE, _SINGLE_MOST = (
-    25,
-    100.0,
-)  # costs of a kernel machine without an exact path: each takes time
+_SINGLE, _SINGLE_MOST = 25, 100.0  # costs of a kernel machine without an exact path
+_EXACT_ROWS = 300  # up to which all breakpoints are found
 _DUALS = 40  # that are drawn
 _BETWEEN = 50  # places on the line α = C, for log scales
+_STRAIGHT = 1e-7  # change of dα/dC at which a line is drawn as straight
 _FAR = 200.0  # times the upper quartile of the breakpoints: beyond that the scale of C is a log one
 
 
-def _follow_path(scene: Scene, stop: Stop) -> Story:
+def _follow_path(scene: Scene, stop: Stop) -> Animation:
     X, y = training_data(scene)
-    C = float(build(scene).C)
-    first, last = SLIDERS["C"].low, SLIDERS["C"].high
-    problems = build(scene, C=1.0).formulate(X, y).problems
-    exact, reason = solve_exactly(problems, "auto", last)
-    breaks = exact.path.breakpoints if exact is not None else np.zeros(0)
-    hard = _hard_end(exact)
-    if len(breaks):
-        first = max(first, min(0.5 * float(breaks[0]), C))
-        last = min(last, max(1.5 * (hard if hard else float(breaks[-1])), 1.1 * C))
-    count = _ALONG_C if scene.choice.model == "LinearSVC" else _ALONG_C_CURVED
-    if exact is None and scene.choice.model != "LinearSVC":
-        count, last = _SINGLE, min(last, max(_SINGLE_MOST, 10 * C))
-    Cs = _choose_costs(C, (first, max(last, 10 * first)), breaks, count)
-    frames = _path_frames(scene, Cs, exact, stop)
-    curves = _dual_curves(exact, Cs, C) if exact is not None else []
+    C, first, last = float(build(scene).C), SLIDERS["C"].low, SLIDERS["C"].high
+    with recorded_warnings():
+        machine, breaks = build(scene, lambda _: stop()), np.zeros(0)
+        known: mm.RegularizationPath | None = None
+        if len(X) <= _EXACT_ROWS:
+            known = mm.regularization_path(X, y, machine, Cs=[last], ends=False)
+            breaks = breaks if known.breakpoints is None else known.breakpoints
+        exact = known is not None and known.breakpoints is not None
+        if known is not None and len(breaks):
+            first = max(first, min(0.5 * float(breaks[0]), C))
+            last = min(last, max(1.5 * (known.hard_C or float(breaks[-1])), 1.1 * C))
+        count = _ALONG_C if scene.choice.model == "LinearSVC" else _ALONG_C_CURVED
+        if not exact and scene.choice.model != "LinearSVC":
+            count, last = _SINGLE, min(last, max(_SINGLE_MOST, 10 * C))
+        Cs = _choose_costs(C, (first, max(last, 10 * first)), breaks, count)
+        Cs = np.union1d(Cs[_pick(len(Cs), _most_frames(len(X), len(Cs)) - 1)], [C])
+        if stop():
+            return Animation()
+        path = mm.regularization_path(X, y, machine, Cs=np.union1d(Cs, breaks), ends=False)
+        frames = [_path_frame(scene, path.model(cost), cost) for cost in Cs.tolist() if not stop()]
     log = not len(breaks) or Cs[-1] > _FAR * float(np.quantile(breaks, 0.75))
-    return Story(
+    return Animation(
         f"{MODELS[scene.choice.model].title} along C",
         frames,
-        curves,
+        _dual_curves(path, (float(Cs[0]), float(Cs[-1])), C) if exact else [],
         _axes("C", "α", x_log=bool(log)),
         start=C,
-        message=_describe_ends(exact, hard, reason),
+        message=_describe_ends(known or path),
     )
-
-
-def _hard_end(exact: ExactSolutions | None) -> float | None:
-    """Return the C from which on the soft margin is the hard margin, if the path shows it."""
-    if exact is None or not exact.path.hard or not len(exact.path.breakpoints):
-        return None
-    return float(exact.path.breakpoints[-1])
 
 
 def _choose_costs(C: float, ends: tuple[float, float], breaks: Floats, count: int) -> Floats:
@@ -726,80 +510,53 @@ def _choose_costs(C: float, ends: tuple[float, float], breaks: Floats, count: in
     return np.unique(np.concatenate([np.geomspace(*ends, count), some, [C]]))
 
 
-def _path_frames(scene: Scene, Cs: Floats, exact: ExactSolutions | None, stop: Stop) -> list[Frame]:
-    X, y = training_data(scene)
-    most = _most_frames(len(X), len(Cs))
-    start = float(build(scene).C)
-    Cs = np.unique(np.append(Cs[_pick(len(Cs), most - 1)], start))
-    drawing = _Drawing(scene)
-    frames: list[Frame] = []
-    with recorded_warnings():
-        model = build(scene, C=1.0)
-        steps = exact.steps(Cs, float(model.tol)) if exact is not None else []
-        rest = Cs[len(steps) :]
-        for step in steps:
-            if stop():
-                return frames
-            model = build(scene, C=step.C)
-            model.adopt(model.formulate(X, y), [step.result])
-            frames.append(_path_frame(drawing, model, step.C))
-        if len(rest) and not stop():
-            machine = build(scene, lambda _: stop())
-            path = regularization_path(X, y, machine, Cs=rest, exact=False, ends=False)
-            frames += [_path_frame(drawing, path.model(C), C) for C in rest.tolist()]
-    return frames
-
-
-def _path_frame(drawing: _Drawing, model: Any, C: float) -> Frame:
+def _path_frame(scene: Scene, model: Any, C: float) -> Frame:
     counts = [int((np.asarray(model.support_kind_) == kind).sum()) for kind in _KINDS]
-    said = ", ".join(f"{count} {kind}" for count, kind in zip(counts, _PLACES, strict=True))
+    places = ", ".join(f"{count} {kind}" for count, kind in zip(counts, _PLACES, strict=True))
     margin = f"margin {float(np.ravel(model.margin_)[0]):.4g}"
-    return drawing.frame(model, C, f"C = {C:.4g}: {margin}; support vectors: {said}.")
+    return _frame_of(model, scene, C, f"C = {C:.4g}: {margin}; support vectors: {places}.")
 
 
 _KINDS = ("margin", "inside", "wrong side")
 _PLACES = ("on the margin", "inside it", "on the wrong side")
 
 
-def _dual_curves(exact: ExactSolutions, Cs: Floats, C: float) -> list[dict[str, Any]]:
+def _dual_curves(path: Any, ends: tuple[float, float], C: float) -> list[dict[str, Any]]:
     """Return α of some rows against C, by the ends of its straight pieces."""
-    path = exact.path
-    end = min(float(Cs[-1]), path.end)
-    starts = np.array([segment.start for segment in path.segments])
-    known = [segment for segment in path.segments if segment.start < end]
-    if not known or end <= Cs[0]:
+    first, end = ends[0], min(ends[1], path.exact_until)
+    inside = (path.Cs >= first) & (path.Cs <= end)
+    places, alphas = path.Cs[inside], path.alphas[inside]
+    if len(places) < 2:
         return []
-    at_C, at_end = path.at(min(C, end))[0], path.at(end)[0]
-    bound = min(C, end) * exact.hinge.weight
-    free = (at_C > 1e-9 * bound) & (at_C < (1 - 1e-9) * bound)
-    order = np.lexsort((-at_end, ~free))
-    slopes = np.array([segment.slope for segment in known])
-    between = np.geomspace(Cs[0], end, _BETWEEN)
+    at_C = alphas[np.argmin(np.abs(places - C))]
+    free = (at_C > 1e-9 * C) & (at_C < (1 - 1e-9) * C)
+    slopes = np.diff(alphas, axis=0) / np.diff(places)[:, np.newaxis]
+    between = np.geomspace(first, end, _BETWEEN)
     curves = [_curve("α = C", between, between, "bound")]
-    for row in order[:_DUALS].tolist():
-        turns = 1 + np.flatnonzero(np.diff(slopes[:, row]) != 0)
-        places = np.unique(np.concatenate([starts[turns], between[[0, -1]]]))
-        places = places[(places >= between[0]) & (places <= between[-1])]
-        alpha = [float(path.at(at)[0][row]) for at in places.tolist()]
-        if max(alpha) > 0:
-            curves.append(_curve(f"point {row + 1}", places, alpha, "dual"))
+    for row in np.lexsort((-alphas[-1], ~free))[:_DUALS].tolist():
+        turned = np.abs(np.diff(slopes[:, row])) > _STRAIGHT
+        kept = np.flatnonzero(np.concatenate([[True], turned, [True]]))
+        if alphas[kept, row].max() > 0:
+            curves.append(_curve(f"point {row + 1}", places[kept], alphas[kept, row], "dual"))
     return curves
 
 
-def _describe_ends(exact: ExactSolutions | None, hard: float | None, reason: str) -> str:
-    if exact is None:
-        return f"No exact path, so only single C were solved: {reason}."
-    breaks = exact.path.breakpoints
+def _describe_ends(path: Any) -> str:
+    breaks = path.breakpoints
+    if breaks is None:
+        return f"No exact path, so only single C were solved: {path.exact_reason}."
     if not len(breaks):
         return "α is proportional to C throughout: there is no breakpoint."
-    said = [f"Between {len(breaks):,} breakpoints, α is linear in C."]
+    sentences = [f"Between {len(breaks):,} breakpoints, α is linear in C."]
     if len(breaks) == 1:
-        said = ["There is one breakpoint, on either side of which α is linear in C."]
-    said.append(f"Up to C = {breaks[0]:.3g}, α/C is constant.")
-    if hard is not None:
-        said.append(f"From C = {hard:.3g} on, the soft margin is the hard margin.")
-    elif exact.path.end < SLIDERS["C"].high:
-        said.append(f"Beyond C = {exact.path.end:.3g} single C were solved: {reason}.")
+        sentences = ["There is one breakpoint, on either side of which α is linear in C."]
+    sentences.append(f"Up to C = {breaks[0]:.3g}, α/C is constant.")
+    if path.hard_C is not None:
+        sentences.append(f"From C = {path.hard_C:.3g} on, the soft margin is the hard margin.")
+    elif path.exact_until < SLIDERS["C"].high:
+        sentences.append(
+            f"Beyond C = {path.exact_until:.3g} single C were solved: {path.exact_reason}."
+        )
     else:
-        said.append(f"Up to C = {exact.path.end:,.0f}, some points stay inside the margin.")
-    return " ".join(said)
+        sentences.append(f"Up to C = {path.exact_until:,.0f}, some points stay inside the margin.")
+    return " ".join(sentences)

@@ -19,7 +19,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maxmargin.runtime.clock import Limit, under
 from maxmargin.studio import catalogue, messages
@@ -39,8 +40,8 @@ LONGEST_MESSAGE = 500  # characters of an error
 _logger = logging.getLogger("maxmargin.studio")
 
 
-class _Interest(Limit):
-    """Ends work that nobody waits for any more, wherever it looks at the limit of its thread."""
+class RequestLimit(Limit):
+    """Ends work that nobody waits for any more, wherever it checks the limit of its thread."""
 
     def __init__(self, is_stale: Callable[[], bool]) -> None:
         self._cancelled = False
@@ -64,12 +65,20 @@ class Job:
     def __init__(self, request: Any, session: "Session") -> None:
         self.request = request
         self.session = session
+        self.kind = KINDS[tag_of(request)]
+        self.own = session.lesson
         self.pane: int | None = getattr(request, "pane", None)
         self.key = _find_key(request)
-        self.limit = _Interest(lambda: session.is_stale(self))
+        self.limit = RequestLimit(lambda: session.is_stale(self))
         self.started = 0.0
         self.shown = False  # whether anything was sent
         self.answered = False  # whether nothing more will be sent
+
+    @property
+    def lane(self) -> str:
+        """The name of the lane for the request; each pane has one for its fits."""
+        name = self.kind.lane
+        return f"{name} {self.pane}" if name == "fit" else name
 
     def stop(self) -> bool:
         """Tell whether nobody waits for the answer any more."""
@@ -84,12 +93,7 @@ class Job:
         return self.pane == pane or isinstance(self.request, messages.Diagnose)
 
 
-class Handler(Protocol):
-    """Answers a request, by a reply that it returns or by what it sends."""
-
-    def __call__(self, request: Any, job: Job) -> Reply | None:
-        """Return the answer, or None if it was sent, or if it is not wanted any more."""
-        ...
+Handler = Callable[[Any, Job], Reply | None]  # a reply, or None if it was sent or is not wanted
 
 
 class _Lane:
@@ -131,16 +135,14 @@ class Session:
         lesson: "Lesson | None" = None,
         points: Reply | None = None,
         *,
-        handlers: Mapping[type, Handler] | None = None,
+        handlers: Mapping[str, Handler] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.scene: Scene | None = None
         self.lesson = lesson
         self.points = points
         self._send = send
-        self._handlers = {kind: known.handler for kind, known in KINDS.items()} | dict(
-            handlers or {}
-        )
+        self._handlers = dict(handlers or {})
         self._clock = clock
         self._lock = threading.RLock()  # held while sending, so that replies keep their order
         self._lanes: dict[str, _Lane] = {}
@@ -173,7 +175,7 @@ class Session:
             if isinstance(request, messages.Fit) and request.pane == 0:
                 self.scene = request.scene
             job = Job(request, self)
-            lane = self._open_lane(_find_lane(request))
+            lane = self._open_lane(job.lane)
             older = lane.waiting.pop(job.key, None)
             if older is not None:
                 self._supersede(older)
@@ -244,15 +246,14 @@ class Session:
         with self._lock:
             if self._closed or job.answered:
                 return True
-            lane = self._lanes[_find_lane(job.request)]
+            lane = self._lanes[job.lane]
             patience = lane.patience.get(job.key, PATIENCE)
             return job.key in lane.waiting and self._clock() - job.started > patience
 
     def _supersede(self, job: Job) -> None:
         """Say that nothing will come for a request, if that is not known."""
         job.limit.cancelled = True
-        kind = KINDS[type(job.request)].name
-        self.deliver(job, {"type": "superseded", "of": kind})
+        self.deliver(job, {"type": "superseded", "of": tag_of(job.request)})
 
     def _fail(self, job: Job, message: str) -> None:
         self.deliver(job, _describe_error(message, job.request.seq, job.pane))
@@ -288,7 +289,7 @@ class Session:
     def _answer(self, job: Job) -> None:
         try:
             with under(job.limit):
-                reply = self._handlers[type(job.request)](job.request, job)
+                reply = self._handlers.get(tag_of(job.request), _handle)(job.request, job)
             if reply is not None:
                 job.send(reply)
         except Exception as wrong:
@@ -299,7 +300,7 @@ class Session:
                 self._fail(job, str(wrong))
             else:
                 _logger.exception("a request could not be answered")
-                kind = KINDS[type(job.request)].name
+                kind = tag_of(job.request)
                 self._fail(job, f"This request ({kind}) failed; the log of the studio says why.")
 
     def _finish(self, job: Job, lane: _Lane) -> None:
@@ -328,12 +329,6 @@ def _describe_error(message: str, seq: int | None, pane: int | None) -> Reply:
     return reply if pane is None else {**reply, "pane": pane}
 
 
-def _find_lane(request: Any) -> str:
-    """Return the name of the lane for a request; each pane has one for its fits."""
-    name = KINDS[type(request)].lane
-    return f"{name} {request.pane}" if isinstance(request, messages.Fit) else name
-
-
 def _find_key(request: Any) -> Hashable:
     """Return what a newer request must have in common to replace this one."""
     if isinstance(request, messages.Answer):  # two questions have two answers
@@ -341,56 +336,84 @@ def _find_key(request: Any) -> Hashable:
     return type(request), getattr(request, "pane", None)
 
 
+def tag_of(request: Any) -> str:
+    """Return the type of a request, as the page writes it."""
+    return str(request.__struct_config__.tag)
+
+
 # ------------------------------------------------------------------- what answers which request
-# Modules are imported by the first request that needs them, so that the page is there quickly.
 
 
-def _greet(request: messages.Hello, job: Job) -> Reply | None:
+class _Kind(NamedTuple):
+    """Which function answers a request, what it is called with, and on which lane.
+
+    Arguments are attributes of the request or the job. The module is imported by the first request
+    that needs it, so that the page is there quickly.
+    """
+
+    function: str
+    arguments: str
+    lane: str = "quick"
+
+
+KINDS: Mapping[str, _Kind] = {
+    "hello": _Kind("session:greet", "session send"),
+    "fit": _Kind("pictures:draw", "scene grid wants stop send", "fit"),
+    "run": _Kind("runs:step_through", "scene kind stop", "run"),
+    "lift": _Kind("lifts:lift", "scene kind"),
+    "diagnose": _Kind("session:diagnose", "scene", "diagnose"),
+    "preset": _Kind("presets:make", "name parameters seed"),
+    "table": _Kind("tables:read", "text columns label"),
+    "kernel": _Kind("expressions:check_kernel", "text parameters"),
+    "code": _Kind("python_code:write_reply", "scene choices"),
+    "lesson": _Kind("lessons:open_lesson", "id own"),
+    "answer": _Kind("lessons:answer", "lesson page item value scene own", "lesson"),
+    "tasks": _Kind("lessons:tasks", "lesson page scene own", "lesson"),
+}
+
+
+def _handle(request: Any, job: Job) -> Reply | None:
+    """Answer a request by the function that the table names."""
+    module, _, name = job.kind.function.partition(":")
+    function = getattr(import_module(f"maxmargin.studio.{module}"), name)
+    found = [
+        getattr(request if hasattr(request, key) else job, key)
+        for key in job.kind.arguments.split()
+    ]
+    reply: Reply | None = function(*found)
+    return reply
+
+
+def greet(session: Session, send: Callable[[Reply], None]) -> Reply | None:
+    """Send what there is to choose from, and return the points to begin with, if any."""
     from maxmargin import __version__
-    from maxmargin.studio import kernel_grammar, lessons, presets
+    from maxmargin.studio import expressions, lessons, presets
 
-    own, points = job.session.lesson, job.session.points
+    own, points = session.lesson, session.points
     titles = [] if own is None else [{"id": own.id, "title": own.title}]
     reply = {
         "type": "catalogue",
         **catalogue.describe(),
         "presets": presets.describe(),
-        "kernels": kernel_grammar.describe(),
+        "kernels": expressions.describe(),
         "lessons": [*titles, *lessons.titles()],
         "lesson": None if own is None else own.id,  # that the page opens at once
         "given": points is not None,  # whether points follow
         "limits": {"points": MOST_POINTS, "classes": MOST_CLASSES},
         "version": __version__,
+        "final": points is None,
     }
-    job.session.deliver(job, reply, final=points is None)
+    send(reply)
     return points
 
 
-def _draw(request: messages.Fit, job: Job) -> None:
-    from maxmargin.studio import pictures
-
-    pictures.draw(request, job.stop, job.send)
-
-
-def _step_through(request: messages.Run, job: Job) -> Reply:
-    from maxmargin.studio import runs
-
-    return runs.step_through(request, job.stop)
-
-
-def _lift(request: messages.Lift, job: Job) -> Reply:
-    from maxmargin.studio import lifts
-
-    return lifts.lift(request)
-
-
-def _diagnose(request: messages.Diagnose, job: Job) -> Reply:
+def diagnose(scene: Scene) -> Reply:
+    """Say what kind of data was drawn."""
     import maxmargin as mm
 
-    points, labels = request.scene.points, request.scene.labels
-    if len(set(labels.tolist())) < 2:
+    if len(set(scene.labels.tolist())) < 2:
         raise ValueError("A diagnosis needs points of two classes; add a point of a second class.")
-    found = mm.diagnose(points, labels, max_time=DIAGNOSIS_TIME)
+    found = mm.diagnose(scene.points, scene.labels, max_time=DIAGNOSIS_TIME)
     reason = found.reason[:1].upper() + found.reason[1:]
     return {
         "type": "diagnosis",
@@ -398,80 +421,3 @@ def _diagnose(request: messages.Diagnose, job: Job) -> Reply:
         "sentences": [reason, *found.warnings],
         "advice": found.advice,
     }
-
-
-def _make_preset(request: messages.Preset, job: Job) -> Reply:
-    from maxmargin.studio import presets
-
-    return presets.make(request.name, request.parameters, request.seed)
-
-
-def _read_table(request: messages.Table, job: Job) -> Reply:
-    from maxmargin.studio import tables
-
-    return tables.read(request.text, request.columns, request.label)
-
-
-def _check_kernel(request: messages.KernelText, job: Job) -> Reply:
-    from maxmargin.studio.kernel_grammar import KernelSyntaxError, names_in, parse_kernel
-
-    reply = {"type": "kernel", "ok": False, "text": "", "names": []}
-    try:
-        kernel = parse_kernel(request.text, request.parameters)
-    except KernelSyntaxError as wrong:
-        return {**reply, "message": str(wrong), "position": wrong.position}
-    names = list(names_in(request.text))
-    return {
-        **reply,
-        "ok": True,
-        "text": repr(kernel),
-        "names": names,
-        "message": "",
-        "position": None,
-    }
-
-
-def _write_code(request: messages.Code, job: Job) -> Reply:
-    from maxmargin.studio import python_code
-
-    return {"type": "code", "text": python_code.write(request.scene, request.choices)}
-
-
-def _open_lesson(request: messages.OpenLesson, job: Job) -> Reply:
-    from maxmargin.studio import lessons
-
-    return lessons.open_lesson(request.id, job.session.lesson)
-
-
-def _judge_answer(request: messages.Answer, job: Job) -> Reply:
-    from maxmargin.studio import lessons
-
-    return lessons.answer(request, job.session.lesson)
-
-
-def _look_at_tasks(request: messages.Tasks, job: Job) -> Reply:
-    from maxmargin.studio import lessons
-
-    return lessons.tasks(request, job.session.lesson)
-
-
-class _Kind(NamedTuple):
-    name: str
-    handler: Handler
-    lane: str = "quick"
-
-
-KINDS: Mapping[type, _Kind] = {
-    messages.Hello: _Kind("hello", _greet),
-    messages.Fit: _Kind("fit", _draw, "fit"),
-    messages.Run: _Kind("run", _step_through, "run"),
-    messages.Lift: _Kind("lift", _lift),
-    messages.Diagnose: _Kind("diagnose", _diagnose, "diagnose"),
-    messages.Preset: _Kind("preset", _make_preset),
-    messages.Table: _Kind("table", _read_table),
-    messages.KernelText: _Kind("kernel", _check_kernel),
-    messages.Code: _Kind("code", _write_code),
-    messages.OpenLesson: _Kind("lesson", _open_lesson),
-    messages.Answer: _Kind("answer", _judge_answer, "lesson"),
-    messages.Tasks: _Kind("tasks", _look_at_tasks, "lesson"),
-}

@@ -1,8 +1,8 @@
 """The files of the page, and its modules joined into one.
 
-The page in the browser and the widget in Jupyter run the same text. Jupyter takes one module, so
-the modules of ``static/`` are joined in the order of ``MODULES``. Each becomes the body of a
-function that returns what it exports::
+A browser loads the modules of ``static/`` one by one. Jupyter takes one module, so for the widget
+they are joined in the order of ``MODULES``. Each becomes the body of a function that returns what
+it exports::
 
     const { Plot } = (() => {
       …
@@ -15,7 +15,6 @@ not export stays its own. Only the last module is left as it is, with its export
 
 import re
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 
 MODULES = (
     "state.js",
@@ -31,13 +30,6 @@ MODULES = (
     "exports.js",
     "studio.js",
 )
-# Files that are served as they are, and what they are.
-KINDS = {
-    "page.js": "text/javascript; charset=utf-8",
-    "studio.css": "text/css; charset=utf-8",
-    "icon.svg": "image/svg+xml",
-}
-PAGE = "index.html"
 
 _IMPORT = re.compile(r"""^import\s+\{[^}]*\}\s+from\s+["'][^"']+["'];?\n""", re.MULTILINE)
 _EXPORT = re.compile(
@@ -45,23 +37,15 @@ _EXPORT = re.compile(
 )
 
 
-def _folder() -> Traversable:
-    return files("maxmargin.studio") / "static"
-
-
-def read(name: str) -> bytes | None:
-    """Return the content of a file of the page, or None if there is none of this name."""
-    if name not in KINDS and name != PAGE:
-        return None
-    file = _folder() / name
-    return file.read_bytes() if file.is_file() else None
+def read(name: str) -> str:
+    """Return the text of a file of the page."""
+    return (files("maxmargin.studio") / "static" / name).read_text(encoding="utf-8")
 
 
 def module() -> str:
     """Return the modules of the page as one."""
-    *inner, last = (_folder() / name for name in MODULES)
-    texts = [wrap(file.read_text(encoding="utf-8")) for file in inner if file.is_file()]
-    return "\n".join([*texts, drop_imports(last.read_text(encoding="utf-8"))])
+    *inner, last = map(read, MODULES)
+    return "\n".join([*map(wrap, inner), drop_imports(last)])
 
 
 def drop_imports(text: str) -> str:

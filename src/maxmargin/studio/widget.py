@@ -7,12 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.plots import planar
 from maxmargin.studio import messages, presets, python_code, static_files
 from maxmargin.studio.pictures import training_data
 from maxmargin.studio.scene import FARTHEST, MOST_CLASSES, MOST_POINTS, Scene
 from maxmargin.studio.session import Session
-from maxmargin.validation.data import check_labels, classes_of
 
 _GRID = (2, 2)  # of a request that only serves to check the scene
 
@@ -86,9 +84,9 @@ class Studio:
         else:
             points, axes = _read_points(X, features)
             view = list(presets.view_of(points))
-        y = np.zeros(len(points), dtype=np.int64) if y is None else check_labels(y, len(points))
+        y = np.zeros(len(points), dtype=np.int64) if y is None else np.asarray(y)
         self._dtype = y.dtype
-        self._given, labels = _read_labels(y)
+        self._given, labels = _read_labels(y, len(points))
         self._classes = _extend(self._given)
         self._axes = axes
         sliders = {key: _plain_number(value) for key, value in parameters.items()}
@@ -191,7 +189,7 @@ def _load_widget() -> Any:
         """The page; ``state`` is what it begins with."""
 
         _esm = static_files.module()
-        _css = (static_files.read("studio.css") or b"").decode()
+        _css = static_files.read("studio.css")
         state = traitlets.Dict().tag(sync=True)
 
     return StudioWidget
@@ -212,12 +210,14 @@ def _read_points(X: Any, features: Any) -> tuple[Floats, list[str] | None]:
         raise ValueError(f"X has {X.shape[1]} columns; choose two of them: features=(0, 1)")
     features = (0, 1) if features is None else features
     pair = not isinstance(features, str) and np.ndim(features) == 1
-    chosen = [planar.column_number(X, feature) for feature in features] if pair else []
+    chosen = [_column_number(X, feature) for feature in features] if pair else []
     if len(chosen) != 2 or chosen[0] == chosen[1]:
         raise ValueError(f"features must be two different columns of X, got {features!r:.60}")
     try:
-        points = planar.columns(X, chosen)
-    except ValueError as wrong:
+        columns = X.iloc[:, chosen] if hasattr(X, "iloc") else X[:, chosen]
+        columns = columns.toarray() if hasattr(columns, "toarray") else columns
+        points = np.asarray(columns, dtype=np.float64)
+    except (TypeError, ValueError) as wrong:
         raise ValueError("X must hold numbers; choose such columns: features=(i, j)") from wrong
     if len(points) > MOST_POINTS:
         raise ValueError(
@@ -232,9 +232,29 @@ def _read_points(X: Any, features: Any) -> tuple[Floats, list[str] | None]:
     return points, names
 
 
-def _read_labels(y: npt.NDArray[Any]) -> tuple[list[Any], Ints]:
+def _column_number(X: Any, feature: Any) -> int:
+    """Return the number of a column, which may be given by its name."""
+    names = list(X.columns) if hasattr(X, "columns") else []
+    if feature in names:
+        return names.index(feature)
+    if type(feature) is int and -X.shape[1] <= feature < X.shape[1]:
+        return feature % int(X.shape[1])
+    kind = "the names of its columns or " if names else ""
+    raise ValueError(
+        f"features: {feature!r:.60} is not in X; take {kind}numbers from 0 to {X.shape[1] - 1}"
+    )
+
+
+def _read_labels(y: npt.NDArray[Any], n: int) -> tuple[list[Any], Ints]:
     """Return the classes in ascending order, and the number of each label among them."""
-    classes = classes_of(y)
+    if y.shape != (n,):
+        raise ValueError(f"y must have one label for each of the {n} rows, got shape {y.shape}")
+    if (y != y).any() or any(label is None for label in y.tolist()):
+        raise ValueError("y has rows without a label; leave them out")
+    try:
+        classes = np.unique(y)
+    except TypeError:
+        raise ValueError("y mixes labels that have no order; make them all strings") from None
     if len(classes) > MOST_CLASSES:
         raise ValueError(
             f"y has {len(classes)} classes, and the page can show {MOST_CLASSES}; keep the rows of "

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.studio import kernel_grammar, pictures, presets
+from maxmargin.studio import expressions, presets
 from maxmargin.studio.catalogue import MODELS, SLIDERS
 from tests.studio.in_browser.conftest import OpenPage, StudioPage
 from tests.studio.in_browser.test_page import OVERLAPPING, SEPARABLE, VIEW
@@ -81,7 +81,7 @@ def test_each_model_shows_what_python_finds(desk: StudioPage, model: str) -> Non
 def test_each_slider_is_a_parameter_of_the_model(desk: StudioPage, model: str) -> None:
     desk.show(points=OVERLAPPING, view=VIEW).choose(model)
     shown = desk.page.locator(".models .slider").count()
-    names = [*MODELS[model].sliders, *kernel_grammar.names_in(MODELS[model].kernel or "Linear()")]
+    names = [*MODELS[model].sliders, *expressions.names_in(MODELS[model].kernel or "Linear()")]
     assert shown == len(names)
     changed: dict[str, float] = {}
     for name in names:
@@ -93,21 +93,6 @@ def test_each_slider_is_a_parameter_of_the_model(desk: StudioPage, model: str) -
         assert picture == known_picture(desk, model=model, parameters=changed), name
         assert desk.picture()["seq"] > before["seq"]
     assert desk.state["panes"][0]["parameters"] == changed
-
-
-def test_sliders_of_a_polynomial_appear_when_it_names_them(desk: StudioPage) -> None:
-    desk.show(points=OVERLAPPING, view=VIEW).choose("SVC", "Linear()")
-    assert desk.page.locator(".models .slider").count() == 1
-    desk.page.get_by_label("Choose a kernel").select_option("Polynomial")
-    desk.wait()
-    kernel = desk.state["panes"][0]["kernel"]
-    assert set(kernel_grammar.names_in(kernel)) == {"degree", "gamma", "coef0"}
-    for name in ("degree", "coef0"):
-        field_of(desk, name).fill(str(VALUES[name]))
-        desk.press("Enter")
-    parameters = {name: VALUES[name] for name in ("degree", "coef0")}
-    known = known_picture(desk, model="SVC", kernel=kernel, parameters=parameters)
-    assert reference.strip(desk.picture()) == known
 
 
 def test_a_slider_is_moved_by_hand_and_by_keys_and_undone_at_once(desk: StudioPage) -> None:
@@ -131,26 +116,6 @@ def test_a_slider_is_moved_by_hand_and_by_keys_and_undone_at_once(desk: StudioPa
     assert desk.state["panes"][0]["parameters"]["C"] == pytest.approx(10**0.1, rel=1e-2)
     desk.press("PageDown")
     assert desk.state["panes"][0]["parameters"]["C"] == pytest.approx(10**-0.9, rel=1e-2)
-
-
-def test_numbers_outside_the_slider_go_to_its_end(desk: StudioPage) -> None:
-    desk.show(points=OVERLAPPING, view=VIEW).choose("LinearSVC")
-    field = field_of(desk, "C")
-    field.fill("1e9")
-    desk.press("Enter")
-    assert desk.state["panes"][0]["parameters"]["C"] == SLIDERS["C"].high
-    field.fill("many")
-    assert field.get_attribute("aria-invalid") == "true"
-    desk.press("Enter")
-    assert desk.state["panes"][0]["parameters"]["C"] == SLIDERS["C"].high
-    assert float(field.input_value()) == SLIDERS["C"].high
-
-
-def test_several_classes_are_separated_in_regions(desk: StudioPage) -> None:
-    desk.show(points=THREE, view=VIEW).choose("SVC")
-    known = known_picture(desk, model="SVC")
-    assert reference.strip(desk.picture()) == known
-    assert known["field"]["kind"] == "classes"
 
 
 def test_a_second_model_has_its_own_controls(desk: StudioPage) -> None:
@@ -179,31 +144,13 @@ def test_a_second_model_has_its_own_controls(desk: StudioPage) -> None:
 # ------------------------------------------------------------------------------------ kernels
 
 
-def test_a_kernel_is_built_from_others(desk: StudioPage) -> None:
-    desk.show(points=OVERLAPPING, view=VIEW).choose("SVC")
-    desk.page.get_by_label("Add a kernel").select_option("Linear")
-    desk.wait()
-    assert kernel_field(desk).input_value() == "RBF(gamma) + Linear()"
-    desk.button("Double the term at the cursor").click()
-    desk.wait()
-    desk.page.get_by_label("Multiply by a kernel").select_option("Linear")
-    desk.wait()
-    kernel = desk.state["panes"][0]["kernel"]
-    built = kernel_grammar.parse_kernel(kernel, {"gamma": 1.0})
-    X = np.array(OVERLAPPING)[:, :2]
-    linear = mm.kernels.Linear()
-    expected = (mm.kernels.RBF(1.0) + 2 * linear) * linear
-    np.testing.assert_allclose(built.gram(X, X), expected.gram(X, X), rtol=1e-12)
-    assert reference.strip(desk.picture()) == known_picture(desk, model="SVC", kernel=kernel)
-
-
-@pytest.mark.parametrize("name", [kernel["name"] for kernel in kernel_grammar.describe()])
+@pytest.mark.parametrize("name", [kernel["name"] for kernel in expressions.describe()])
 def test_each_kernel_of_the_menu_is_drawn(desk: StudioPage, name: str) -> None:
     positive = [[x + 2, y + 2, label] for x, y, label in SEPARABLE]
     desk.show(points=positive, view=[0, 4, 0, 4])
     desk.page.get_by_label("Choose a kernel").select_option(name)
     desk.wait()
-    (call,) = [kernel["call"] for kernel in kernel_grammar.describe() if kernel["name"] == name]
+    (call,) = [kernel["call"] for kernel in expressions.describe() if kernel["name"] == name]
     assert desk.state["panes"][0]["kernel"] in (call, "" if call == "RBF(gamma)" else call)
     assert reference.strip(desk.picture()) == known_picture(desk, model="SVC", kernel=call)
 
@@ -228,14 +175,6 @@ def test_a_wrong_kernel_is_explained_and_nothing_changes(desk: StudioPage, wrong
     field.press("Escape")
     assert field.input_value() == "Linear()"
     assert desk.text(".kernel .message") == ""
-
-
-def test_a_kernel_is_taken_while_it_is_typed(desk: StudioPage) -> None:
-    desk.show(points=OVERLAPPING, view=VIEW).choose("SVC", "Linear()")
-    kernel_field(desk).fill("")
-    kernel_field(desk).type("RBF(3)")
-    desk.wait_for("(studio) => studio.store.state.panes[0].kernel === 'RBF(3)'")
-    assert reference.strip(desk.picture()) == known_picture(desk, model="SVC", kernel="RBF(3)")
 
 
 # ------------------------------------------------------------------------------------- points
@@ -306,22 +245,6 @@ def test_a_table_is_opened_and_its_columns_chosen(desk: StudioPage, tmp_path: Pa
     assert {label for *_, label in desk.wait().state["points"]} == {0}
 
 
-def test_a_table_is_dropped_onto_the_page(desk: StudioPage) -> None:
-    drop = """(element, text) => {
-      const data = new DataTransfer();
-      data.items.add(new File([text], "points.csv", { type: "text/csv" }));
-      for (const type of ["dragover", "drop"]) {
-        element.dispatchEvent(
-          new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
-      }
-    }"""
-    desk.page.locator(".scene").evaluate(drop, TABLE)
-    desk.wait_for("(studio) => studio.store.state.points.length === 4")
-    desk.wait().page.locator(".scene").evaluate(drop, "no numbers\nat all\n")
-    desk.page.wait_for_selector(".points-card .message.error")
-    assert len(desk.state["points"]) == 4
-
-
 # -------------------------------------------------------------------------------- what is shown
 
 
@@ -345,22 +268,6 @@ def test_boxes_show_and_hide(desk: StudioPage) -> None:
         assert shown.count() > 0
 
 
-def test_slack_reaches_the_margin_of_its_point(desk: StudioPage) -> None:
-    desk.show(points=OVERLAPPING, view=VIEW).choose("LinearSVC")
-    data = np.array(OVERLAPPING)
-    model = pictures.build(reference.make_scene(OVERLAPPING, VIEW, "LinearSVC"))
-    model.fit(data[:, :2], data[:, 2].astype(int))
-    drawn = desk.page.locator(".slack line").evaluate_all(
-        "all => all.map((e) => ['x1', 'y1', 'x2', 'y2'].map((a) => Number(e.getAttribute(a)))"
-        ".concat(Number(e.dataset.row)))"
-    )
-    assert {int(row) for *_, row in drawn} == set(np.flatnonzero(model.slack_ > 1e-9).tolist())
-    for x, y, end_x, end_y, row in drawn:
-        assert [x, y] == OVERLAPPING[int(row)][:2]
-        sign = 2 * data[int(row), 2] - 1
-        assert model.decision_function([[end_x, end_y]])[0] == pytest.approx(sign, abs=1e-6)
-
-
 @pytest.mark.parametrize("separable", [True, False])
 def test_separability_has_a_witness(desk: StudioPage, separable: bool) -> None:
     points = SEPARABLE if separable else OVERLAPPING
@@ -381,13 +288,6 @@ def test_separability_has_a_witness(desk: StudioPage, separable: bool) -> None:
             assert sum(weights) == pytest.approx(1)
             mean = np.array(weights) @ np.array(points)[list(rows), :2]
             assert mean == pytest.approx(witness["point"], abs=1e-6)
-
-
-def test_a_hard_margin_without_separator_says_why(desk: StudioPage) -> None:
-    desk.show(points=OVERLAPPING, view=VIEW).choose("HardMarginSVC")
-    assert desk.lines("boundary") == []
-    assert desk.page.locator(".witness .hull").count() == 2
-    assert desk.text(".found .message")
 
 
 def test_the_diagnosis_is_that_of_python(desk: StudioPage) -> None:
@@ -452,17 +352,3 @@ def test_what_the_symbols_mean_is_in_the_legend(desk: StudioPage) -> None:
     desk.choose("Perceptron", epochs=1)
     assert "Margin lines" not in desk.text("details.symbols dl")
     desk.page.get_by_text("What do I see?").click()
-
-
-def test_kernel_pca_shows_its_scores(desk: StudioPage) -> None:
-    desk.show(points=OVERLAPPING, view=VIEW).choose("KernelPCA")
-    projection = desk.picture()["projection"]
-    data = np.array(OVERLAPPING)[:, :2]
-    model = mm.KernelPCA(n_components=3, kernel=mm.kernels.RBF(1.0)).fit(data)
-    scores = np.abs(model.transform(data))
-    np.testing.assert_allclose(np.abs(projection["x"]), scores[:, 0], atol=1e-6)
-    np.testing.assert_allclose(np.abs(projection["y"]), scores[:, 1], atol=1e-6)
-    assert desk.page.locator(".projection .point").count() == len(OVERLAPPING)
-    assert desk.page.locator(".projection").is_visible()
-    desk.choose("SVC")
-    assert not desk.page.locator(".projection").is_visible()

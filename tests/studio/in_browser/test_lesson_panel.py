@@ -140,7 +140,7 @@ def test_a_lesson_of_a_file_is_opened(own: Server, open_page: OpenPage) -> None:
     assert page.locator(".lesson h2").inner_text() == "A page with <script>alert(1)</script>"
     assert page.locator(".lesson .place").inner_text() == "<b>Mine</b> · Page 1 of 2"
     assert page.locator(".lesson script, .lesson b, .lesson a").count() == 0
-    assert "a link (javascript:alert" in page.locator(".lesson-text p").first.inner_text()
+    assert "a link" in page.locator(".lesson-text p").first.inner_text()
 
     page.locator(".question input").fill("1")
     page.locator(".question input").press("Enter")
@@ -162,26 +162,3 @@ def test_a_lesson_of_a_file_is_opened(own: Server, open_page: OpenPage) -> None:
     assert page.locator(".lesson h2").inner_text() == "Another page"
     assert page.get_by_role("button", name="Set up the picture").is_hidden()
     assert page.get_by_role("button", name="Next page").is_disabled()
-
-
-@pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_of_a_lesson_is_cut_off(open_page: OpenPage, width: int, scheme: str) -> None:
-    studio = open_page(width=width, color_scheme=scheme)
-    studio.page.select_option("select.lessons", "07_dual")
-    studio.page.wait_for_selector(".lesson h2")
-    settle(studio)
-    assert studio.page.evaluate("document.documentElement.scrollWidth") == width
-    inside = "(e) => e.scrollWidth <= e.clientWidth"
-    assert studio.page.locator(".lesson").evaluate(inside)
-    assert studio.page.locator(".lesson-text .formula").first.evaluate(inside)
-
-
-def test_a_run_beside_a_lesson_comes_to_rest(studio: StudioPage) -> None:
-    """Captions must not change the height of the plot, which would ask for the run again."""
-    studio.page.select_option("select.lessons", "07_dual")
-    studio.page.wait_for_selector(".lesson h2")
-    settle(studio)
-    asked = studio.run("(studio) => studio.link.seq")
-    studio.page.wait_for_timeout(1500)
-    assert studio.run("(studio) => studio.link.seq") == asked

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from maxmargin.studio import lifts, presets
-from maxmargin.studio.messages import Lift
 from tests.studio.in_browser.conftest import StudioPage
 from tests.support import studio_reference as reference
 
@@ -38,7 +37,7 @@ def test_a_lift_is_that_of_python(desk: StudioPage, kind: str) -> None:
     reply = desk.run("(studio) => studio.lift.reply")
     view = desk.run("(studio) => studio.plots[0].seen()")
     scene = reference.make_scene(CIRCLES, view, "SVC")
-    known = lifts.lift(Lift(0, scene, kind, None, None))
+    known = lifts.lift(scene, kind)
     assert reference.strip(reply) == reference.strip(known)
     z, w, b = np.array(reply["z"]), np.array(reply["plane"]["w"]), reply["plane"]["b"]
     sides = np.column_stack([reply["x"], reply["y"], z]) @ w + b
@@ -106,11 +105,3 @@ def test_a_lift_follows_the_points_and_goes_away(desk: StudioPage) -> None:
     assert not desk.page.locator(".lift").is_visible()
     assert desk.page.locator(".lift-cut").count() == 0
     assert desk.lines("boundary")
-
-
-def test_a_plane_needs_two_classes(desk: StudioPage) -> None:
-    desk.show(points=[[0, 0, 0], [1, 1, 1], [2, 0, 2]])
-    lift(desk, "circle")
-    assert "these are 3 classes" in desk.text(".lift .message")
-    desk.show(points=[])
-    assert desk.text(".lift .message") == "Add some points."

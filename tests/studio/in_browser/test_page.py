@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.studio import pictures
 from maxmargin.studio.catalogue import MODELS
@@ -46,22 +45,6 @@ def test_straight_lines_are_those_of_the_solution(studio: StudioPage, model: str
         for level, side in ((1.0, "plus"), (-1.0, "minus")):
             (margin,) = studio.lines(f"margin.{side}")
             assert is_on(margin, w, b - level)
-
-
-@pytest.mark.parametrize("kernel", ["RBF(gamma)", "Polynomial(degree, gamma, coef0)"])
-def test_curved_lines_are_those_of_the_solution(studio: StudioPage, kernel: str) -> None:
-    studio.show(points=OVERLAPPING, view=VIEW).choose("SVC", kernel, C=3.0, gamma=0.7, degree=2)
-    parameters = {"C": 3.0, "gamma": 0.7, "degree": 2}
-    estimator = pictures.build(Choice("SVC", parameters, kernel))
-    data = np.array(OVERLAPPING)
-    estimator.fit(data[:, :2], data[:, 2].astype(int))
-    for kind, level in (("boundary", 0.0), ("margin.plus", 1.0), ("margin.minus", -1.0)):
-        lines = studio.lines(kind)
-        assert lines
-        places = np.concatenate([np.reshape(line, (-1, 2)) for line in lines])
-        slopes = np.linalg.norm(mm.geometry.hyperplane(estimator).gradient(places), axis=1)
-        distances = np.abs(estimator.decision_function(places) - level) / slopes
-        assert distances.max() <= 1e-6
 
 
 def test_a_dragged_point_takes_the_line_along(studio: StudioPage) -> None:
@@ -139,18 +122,6 @@ def test_rings_show_support_vectors_by_kind(studio: StudioPage) -> None:
     assert dict(drawn) == support
 
 
-def test_two_models_stand_side_by_side(studio: StudioPage) -> None:
-    studio.show(points=SEPARABLE, view=VIEW).choose("HardMarginSVC")
-    studio.page.get_by_role("button", name="second model").click()
-    studio.wait()
-    assert studio.page.locator(".scene").count() == 2
-    assert [pane["model"] for pane in studio.state["panes"]] == ["HardMarginSVC", "LinearSVC"]
-    for pane, model in enumerate(("HardMarginSVC", "LinearSVC")):
-        known = fitted(model, SEPARABLE)
-        (boundary,) = studio.lines("boundary", pane)
-        assert is_on(boundary, np.ravel(known.coef_), float(np.ravel(known.intercept_)[0]))
-
-
 def unpack(studio: StudioPage) -> str:
     """Return what the fragment of the address holds."""
     packed = str(studio.page.evaluate("() => location.hash")).removeprefix("#s=")
@@ -221,10 +192,3 @@ def test_the_wheel_zooms_about_the_pointer(studio: StudioPage) -> None:
     assert studio.place(1.1, 0.2) == pytest.approx(before, abs=1.0)
     left, right, _, _ = studio.state["view"]
     assert right - left < 6
-
-
-def test_a_page_that_is_closed_gives_its_socket_back(open_page: OpenPage) -> None:
-    studio = open_page()
-    studio.page.reload()
-    studio.wait()
-    assert studio.picture()["type"] == "picture"

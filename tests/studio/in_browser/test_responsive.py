@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maxmargin.studio import messages, pictures
+from maxmargin.studio import pictures
 from maxmargin.studio.catalogue import MODELS
 from maxmargin.studio.session import Session
 from tests.studio.in_browser.conftest import OpenPage, StudioPage, wait_until
@@ -36,10 +36,10 @@ class Slow:
             time.sleep(0.001)
         if job.stop():
             self.stopped += 1
-        pictures.draw(request, job.stop, job.send)
+        pictures.draw(request.scene, request.grid, request.wants, job.stop, job.send)
 
     def make(self, send: Any, *given: Any) -> Session:
-        return Session(send, *given, handlers={messages.Fit: self.fit})
+        return Session(send, *given, handlers={"fit": self.fit})
 
 
 @pytest.fixture(scope="module")
@@ -111,16 +111,6 @@ def test_a_slow_fit_is_cancelled(slow_page: tuple[Slow, StudioPage]) -> None:
     slow.held = False
     studio.drag((0.85, -1.0), (0.6, -1.0))  # and the page goes on
     assert studio.picture()["seq"] > before["seq"]
-
-
-def test_other_parts_answer_while_a_fit_runs(slow_page: tuple[Slow, StudioPage]) -> None:
-    slow, studio = slow_page
-    hold(slow, studio)
-    studio.page.mouse.up()
-    studio.page.get_by_role("combobox", name="Example").select_option("circles")
-    studio.wait_for("(studio) => studio.store.state.points.length === 100")
-    slow.held = False
-    assert len(studio.picture()["rows"]["kind"]) == 100
 
 
 def test_pictures_come_in_order_and_the_last_is_of_the_last_place(

@@ -8,7 +8,6 @@ import pytest
 import maxmargin as mm
 from maxmargin.inspection.model_view import read_trace
 from maxmargin.studio import presets, runs
-from maxmargin.studio.messages import Run
 from tests.studio.in_browser.conftest import StudioPage
 from tests.studio.in_browser.test_page import OVERLAPPING, VIEW, is_on
 from tests.support import studio_reference as reference
@@ -28,7 +27,7 @@ def known_run(studio: StudioPage, model: str, kind: str, **parameters: float) ->
     """Return what Python sends about the same run."""
     view = studio.run("(studio) => studio.plots[0].seen()")
     scene = reference.make_scene(studio.state["points"], view, model, parameters=parameters)
-    return reference.strip(runs.step_through(Run(0, 0, scene, kind), lambda: False))
+    return reference.strip(runs.step_through(scene, kind, lambda: False))
 
 
 def shown_run(studio: StudioPage) -> dict[str, Any]:
@@ -117,15 +116,6 @@ def test_a_run_follows_a_dragged_point(desk: StudioPage) -> None:
     assert shown_run(desk) == known_run(desk, "Perceptron", "perceptron")
 
 
-@pytest.mark.parametrize("model", ["AveragedPerceptron", "VotedPerceptron", "KernelPerceptron"])
-def test_other_perceptrons_have_runs(desk: StudioPage, model: str) -> None:
-    desk.show(points=MANY, view=NARROW["view"]).choose(model)
-    begin(desk, "perceptron")
-    assert shown_run(desk) == known_run(desk, model, "perceptron")
-    desk.button("Go to the end").click()
-    assert desk.lines("boundary")
-
-
 @pytest.mark.parametrize("model", ["LinearSVC", "SVC", "NuSVC", "OneClassSVM", "SVR"])
 def test_the_gap_of_a_solver_closes(desk: StudioPage, model: str) -> None:
     desk.show(points=OVERLAPPING, view=VIEW).choose(model)
@@ -199,17 +189,6 @@ def test_the_c_of_the_path_is_used(desk: StudioPage) -> None:
     assert is_on(boundary, np.array(frame["weights"]), frame["intercept"])
 
 
-def test_the_slider_of_c_moves_along_the_path(desk: StudioPage) -> None:
-    desk.show(points=OVERLAPPING, view=VIEW).choose("LinearSVC")
-    begin(desk, "path")
-    sent = desk.run("(studio) => studio.link.channels.get('run0').sent")
-    desk.page.locator(".models").get_by_label("C, exact value").fill("0.1")
-    desk.press("Enter")
-    costs = desk.run("(studio) => studio.timeline.run.frames.map((frame) => frame.x)")
-    assert frame_number(desk) == int(np.argmin(np.abs(np.log(np.array(costs) / 0.1))))
-    assert desk.run("(studio) => studio.link.channels.get('run0').sent") == sent
-
-
 def test_a_press_on_the_curve_goes_there(desk: StudioPage) -> None:
     desk.show(points=OVERLAPPING, view=VIEW).choose("LinearSVC")
     begin(desk, "path")
@@ -224,14 +203,6 @@ def test_a_press_on_the_curve_goes_there(desk: StudioPage) -> None:
         log = desk.run("(studio) => studio.timeline.curve.across.log")
         distances = np.abs(np.log(np.array(frames) / wanted) if log else np.array(frames) - wanted)
         assert frame_number(desk) == int(np.argmin(distances))
-
-
-def test_there_is_nothing_to_step_through_without_a_second_class(desk: StudioPage) -> None:
-    desk.show(points=[[0, 0, 0], [1, 0, 0]], view=VIEW).choose("Perceptron")
-    begin(desk, "perceptron")
-    assert desk.text(".player .message") == "Add a point of a second class."
-    desk.show(points=MANY, view=NARROW["view"])
-    assert desk.text(".caption")
 
 
 def test_reduced_motion_plays_calmly(desk: StudioPage) -> None:

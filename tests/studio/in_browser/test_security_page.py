@@ -74,19 +74,6 @@ def test_names_are_text_wherever_they_are_shown(desk: StudioPage) -> None:
     assert "<img" in desk.page.locator(".chips").inner_text()
 
 
-@pytest.mark.parametrize("fragment", ["#s=%%%", "#nothing", "#s=" + "A" * 5000])
-def test_a_malformed_link_leaves_a_page_that_works(open_page: OpenPage, fragment: str) -> None:
-    studio = open_page(fragment=fragment)
-    notice = studio.page.locator(".notice")
-    assert notice.is_visible() == (fragment != "#nothing")
-    if notice.is_visible():
-        assert "The link cannot be read" in notice.inner_text()
-        studio.button("Close this message").click()
-        assert not notice.is_visible()
-    studio.show(points=SEPARABLE, view=VIEW).choose("HardMarginSVC")
-    assert len(studio.lines("boundary")) == 1
-
-
 def test_messages_that_python_refuses_are_said_in_a_sentence(desk: StudioPage) -> None:
     for request in (
         {"type": "fit"},

@@ -499,7 +499,7 @@ export class PointsCard {
   }
 
   /** Return the pane with the model that an example is made for; the next one gives the old back. */
-  suit({ name }) {
+  suit(/** @type {{name?: string}} */ { name }) {
     const [pane, ...others] = this.studio.store.state.panes;
     const wanted = this.findPreset(name)?.model;
     const back = this.lent?.to === pane.model ? this.lent.pane : null;

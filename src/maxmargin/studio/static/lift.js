@@ -94,7 +94,7 @@ export class LiftView {
 
   ask() {
     const { kind } = this;
-    const request = { type: "lift", ...this.studio.scene(0), kind, center: null, scale: null };
+    const request = { type: "lift", ...this.studio.scene(0), kind };
     this.studio.link.latest(
       "lift",
       request,
@@ -228,10 +228,10 @@ export class LiftView {
     if (!this.reply?.box) return;
     const style = getComputedStyle(this.studio.root);
     const colour = (name) => style.getPropertyValue(name).trim();
-    this.colours = {
+    this.colours = /** @type {Object<string, any>} */ ({
       classes: [0, 1, 2, 3, 4].map((label) => colour(`--c${label}`)),
       ...Object.fromEntries(["grid", "axis", "quiet", "text", "accent", "boundary", "plot"].map((name) => [name, colour(`--${name}`)])),
-    };
+    });
     const scene = new LiftScene(this.reply, this.camera, this.size, ease(this.risen));
     this.paintBox(context, scene);
     const { behind, before } = scene.sort([...this.stems(scene), ...this.mesh(scene), ...this.dots(scene)]);
@@ -242,7 +242,7 @@ export class LiftView {
 
   /** Paint the floor with its grid, the edges behind, and the names of the axes. */
   paintBox(context, scene) {
-    const { lo, hi } = scene;
+    const { lo, hi } = scene.box;
     const { colours } = this;
     context.lineWidth = 1;
     context.strokeStyle = colours.grid;
@@ -266,7 +266,7 @@ export class LiftView {
   }
 
   nameAxes(context, scene, corners, nearest) {
-    const { lo, hi } = scene;
+    const { lo, hi } = scene.box;
     const front = corners[nearest];
     const middle = [(lo[0] + hi[0]) / 2, (lo[1] + hi[1]) / 2];
     const outside = (value, mid) => mid + (value - mid) * 1.16;
@@ -292,7 +292,7 @@ export class LiftView {
   stems(scene) {
     const { x, y, z, label } = this.reply;
     return x.flatMap((_, k) => {
-      const [foot, top] = [[x[k], y[k], scene.lo[2]], [x[k], y[k], z[k]]];
+      const [foot, top] = [[x[k], y[k], scene.box.lo[2]], [x[k], y[k], z[k]]];
       return scene.cut(foot, top).map(([a, b]) => {
         const [from, to] = [scene.project(a), scene.project(b)];
         const paint = (context) => {
@@ -314,7 +314,7 @@ export class LiftView {
     const { cols, rows, view, z } = surface;
     const place = (i, j) => [view[0] + ((view[1] - view[0]) * i) / (cols - 1), view[2] + ((view[3] - view[2]) * j) / (rows - 1), z[j * cols + i]];
     // A paraboloid rises without end, so it is cut at the top of the box; the top of a bell is shown.
-    const inside = ([, , height]) => this.kind === "gaussian" || height <= scene.hi[2];
+    const inside = ([, , height]) => this.kind === "gaussian" || height <= scene.box.hi[2];
     const found = [];
     const add = (a, b) => {
       if (!inside(a) || !inside(b)) return;
@@ -384,7 +384,7 @@ export class LiftView {
     context.strokeStyle = this.colours.boundary;
     context.lineWidth = 2.4;
     context.lineCap = "round";
-    for (const [a, b] of cuts) if (Math.max(a[2], b[2]) <= scene.hi[2]) strokeLine(context, scene.project(a), scene.project(b));
+    for (const [a, b] of cuts) if (Math.max(a[2], b[2]) <= scene.box.hi[2]) strokeLine(context, scene.project(a), scene.project(b));
     context.lineCap = "butt";
   }
 }
@@ -392,8 +392,8 @@ export class LiftView {
 /** Where things are on the canvas, for one position of the camera. */
 class LiftScene {
   constructor(reply, camera, size, risen) {
-    [this.lo, this.hi] = reply.box;
-    const { lo, hi } = this;
+    const [lo, hi] = reply.box;
+    this.box = { lo, hi };
     this.middle = [0, 1, 2].map((k) => (lo[k] + hi[k]) / 2);
     this.half = Math.max(hi[0] - lo[0], hi[1] - lo[1]) / 2 || 1; // x and y have the same scale
     this.tall = (hi[2] - lo[2]) / 2 || 1;
@@ -421,7 +421,7 @@ class LiftScene {
     return { x: this.size[0] / 2 + right * size * this.scale, y: this.size[1] * 0.44 - high * size * this.scale, depth, size };
   }
 
-  /** Return where the eye is, in data coordinates. */
+  /** Where the eye is, in data coordinates. @returns {[number, number, number]} */
   eye() {
     const [sin, cos] = [Math.sin(this.turn), Math.cos(this.turn)];
     const away = -EYE * Math.cos(this.tilt);

@@ -13,7 +13,7 @@ export class Link {
     this.seq = Math.floor(Math.random() * 2 ** 40); // two views of a widget hear each other's replies
     this.waiting = new Map(); // seq → {resolve, reject, each}
     this.channels = new Map(); // name → {sent, pending, timer}
-    this.unasked = () => {};
+    this.unasked = (_reply) => {};
     carrier.receive = (reply) => this.receive(reply);
   }
 

@@ -128,7 +128,7 @@ export class Plot {
 
   place(event) {
     const box = this.svg.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
+    return /** @type {[number, number]} */ ([event.clientX - box.left, event.clientY - box.top]);
   }
 
   // --------------------------------------------------------------------------------- drawing

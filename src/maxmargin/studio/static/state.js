@@ -179,7 +179,7 @@ export function readState(given) {
     names: EMPTY.names.map((name, k) => readName(Array.isArray(given.names) ? given.names[k] : "") || name),
     view: isView(given.view) ? [...given.view] : EMPTY.view,
     panes: panes.length ? panes : EMPTY.panes,
-    show: Object.fromEntries(
+    show: /** @type {any} */ (Object.fromEntries)(
       Object.entries(EMPTY.show).map(([name, shown]) => [name, typeof given.show?.[name] === "boolean" ? given.show[name] : shown]),
     ),
     lift: ["circle", "gaussian"].includes(given.lift) ? given.lift : null,

@@ -89,6 +89,7 @@ export class Studio {
     this.link = new Link(carrier);
     this.store = new Store(EMPTY);
     this.ui = { tool: "point", label: 0 };
+    this.changed = (_state) => {}; // called after each change
     this.plots = [];
     this.cards = [];
     this.cause = 0;
@@ -297,7 +298,7 @@ export class Studio {
     const asked = state.show.separability !== before.show.separability;
     state.panes.forEach((pane, k) => (moved || asked || pane !== before.panes[k]) && this.refit(k));
     for (const part of [this.timeline, this.lift, this.lesson]) part.update(state, before);
-    this.changed?.(state);
+    this.changed(state);
   }
 
   /** Show the state in buttons and boxes. */

@@ -436,7 +436,6 @@ class CurveChart {
   constructor(chosen) {
     this.chosen = chosen;
     this.size = [320, 150];
-    this.run = null;
     this.legend = make("p", { class: "legend" });
     this.frameBox = makeSvg("g", { class: "axes" });
     this.lines = makeSvg("g", { class: "curves" });
@@ -476,27 +475,27 @@ class CurveChart {
 
   /** Draw the curves of a run; the colour of a dual is that of the class of its point. */
   draw(run, labels = []) {
-    Object.assign(this, { run, labels });
+    this.run = run;
+    this.labels = labels;
     this.across = null;
     for (const group of [this.frameBox, this.lines, this.now, this.legend]) group.replaceChildren();
     const curves = (run?.curves ?? []).filter((curve) => curve.x.length);
     if (!curves.length) return;
-    const { axes } = run;
     const [width, height] = this.size;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const flat = (of) => curves.flatMap((curve) => curve[of]);
-    this.across = makeAxis([...flat("x"), ...run.frames.map((frame) => frame.x)], axes.x_log, EDGE.left, width - EDGE.right);
+    this.across = makeAxis([...flat("x"), ...run.frames.map((frame) => frame.x)], run.axes.x_log, EDGE.left, width - EDGE.right);
     // Duals grow with C, so they are on a log scale if C is; those of 0 lie on the lower edge.
-    const bounds = axes.x_log ? curves.filter((curve) => curve.kind === "bound") : [];
+    const bounds = run.axes.x_log ? curves.filter((curve) => curve.kind === "bound") : [];
     const grow = bounds.length > 0 && curves.some((curve) => curve.kind === "dual");
     const heights = grow ? bounds.flatMap((curve) => curve.y).flatMap((y) => [y, y / 10]) : flat("y");
-    this.up = makeAxis(heights, axes.y_log || grow, height - EDGE.bottom, EDGE.top, grow);
-    this.drawAxes(axes);
+    this.up = makeAxis(heights, run.axes.y_log || grow, height - EDGE.bottom, EDGE.top, grow);
+    this.drawAxes(run.axes);
     this.lines.append(...curves.map((curve) => makeSvg("path", { d: this.trace(curve), class: this.style(curve) })));
     const named = curves.filter((curve) => curve.kind !== "dual");
     this.legend.append(...(curves.length > 1 ? named : []).map((curve) => make("span", { class: `key ${curve.kind}`, text: curve.name })));
-    const names = named.length ? named.map((curve) => curve.name).join(" and ") : axes.y;
-    this.svg.setAttribute("aria-label", `Curve of ${names} against ${axes.x}`);
+    const names = named.length ? named.map((curve) => curve.name).join(" and ") : run.axes.y;
+    this.svg.setAttribute("aria-label", `Curve of ${names} against ${run.axes.x}`);
   }
 
   style(curve) {
