@@ -89,7 +89,7 @@ class FrankWolfe:
             if made % self.run == 0:
                 sets.extrapolate()
             order = rng.permutation(rows)
-            pieces = 1 + int(sets.entries // self.entries)
+            pieces = 1 + int(sets.matrix.nnz // self.entries)
             for some in np.array_split(order, pieces):
                 sets.sweep(some, self.steps)
                 yield
@@ -120,11 +120,6 @@ class WorkingSets:
         self._dense = np.zeros(problem.size)
         if start.beta is not None and len(start.beta):
             self._adopt(start.beta)
-
-    @property
-    def entries(self) -> int:
-        """How many numbers all differences have."""
-        return int(self.matrix.nnz)
 
     def _adopt(self, duals: OutputDuals) -> None:
         """Start from given duals, which are feasible."""

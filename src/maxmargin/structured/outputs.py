@@ -103,6 +103,7 @@ class StructuredOutputs:
         """Set ``model_``, and what it knows of columns and labels."""
         self.model_ = model
         for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            self.__dict__.pop(name, None)
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
+            elif hasattr(self, name):
+                delattr(self, name)

@@ -121,20 +121,10 @@ class StructuredState:
 
 
 class StructuredLearner:
-    """A structured perceptron at work on given examples.
+    """A structured perceptron at work on given examples: it changes ``state``.
 
-    Parameters
-    ----------
-    state : StructuredState
-        Where to begin; it is changed.
-    examples : Examples
-        Of a model, with their true outputs.
-    weight : ndarray of shape (n,)
-        How often each example is visited at its turn; the rest of a fraction is a shorter step.
-    margin : float
-        θ.
-    logged : bool
-        Whether to keep all updates in ``log``.
+    Each example is visited as often at its turn as its weight says; the rest of a fraction is a
+    shorter step. ``margin`` is θ.
     """
 
     def __init__(
@@ -343,7 +333,8 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         self.check_parameters()
         last = self._state.weights if self.warm_start and hasattr(self, "status_") else None
         for name in ("status_", "trace_"):  # if anything fails from here on, it is unfitted
-            self.__dict__.pop(name, None)
+            if hasattr(self, name):
+                delattr(self, name)
         data = self._examples(X, y, sample_weight, reset=True)
         _refuse_endless(data.weight, data.kept)
         start = self._start(last, data.examples.size)
