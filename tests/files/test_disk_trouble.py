@@ -62,7 +62,6 @@ WRITERS = {
     "rows.svm": lambda k, path: write_svmlight(path, *[small, large][k]),
     "rows.svm.gz": lambda k, path: write_svmlight(path, *[small, large][k]),
     "table.svm": lambda k, path: convert(tables[k], path),
-    "table.tsv": lambda k, path: convert(tables[k], path),
 }
 COMMANDS = {"fitted.mmg": fit, "predicted.txt": predict}
 

@@ -19,7 +19,17 @@ LIFTS = ("circle", "gaussian")
 
 
 class Lift(NamedTuple):
-    """How points get their third coordinate: the name of the lift, its center c and its width s."""
+    """How points get their third coordinate.
+
+    Parameters
+    ----------
+    name : {"circle", "gaussian"}
+        z = ‖x − c‖², or z = exp(−‖x − c‖²/2s²).
+    center : ndarray of shape (2,)
+        c.
+    width : float, default=1.0
+        s of the gaussian lift.
+    """
 
     name: str
     center: Floats
@@ -47,7 +57,17 @@ class Lift(NamedTuple):
 
 
 class Circle(NamedTuple):
-    """A circle in the plane, and which class is ``inside``: "positive" or "negative"."""
+    """A circle in the plane that separates two classes.
+
+    Parameters
+    ----------
+    center : ndarray of shape (2,)
+        Its centre.
+    radius : float
+        Its radius.
+    inside : {"positive", "negative"}
+        The class inside it.
+    """
 
     center: Floats
     radius: float
@@ -57,8 +77,17 @@ class Circle(NamedTuple):
 class LiftedPlane(NamedTuple):
     """The plane f = w·(x₁, x₂, z) + b = 0 between lifted points, scaled so that f = ±1 are margins.
 
-    ``circle`` is what it means in the plane of x for the circle lift; None for another lift, or if
-    the plane does not meet the lifted plane of x in a circle.
+    Parameters
+    ----------
+    coef : ndarray of shape (3,)
+        w.
+    intercept : float
+        b.
+    circle : Circle or None, default=None
+        What the plane is in the plane of x for the circle lift. None for another lift, or if the
+        plane does not meet the lifted plane of x in a circle.
+    separates : bool, default=True
+        Whether all points are on their side.
     """
 
     coef: Floats
@@ -156,7 +185,22 @@ def _find_circle(lift: Lift, w: Floats, height: float) -> Circle | None:
 
 
 def cut_box(w: Floats, b: float, low: Floats, high: Floats) -> Floats:
-    """Return the corners of the polygon in which the plane w·x + b = 0 cuts a box, in order."""
+    """Return the corners of the polygon in which the plane w·x + b = 0 cuts a box, in order.
+
+    Parameters
+    ----------
+    w : ndarray of shape (3,)
+        Normal of the plane.
+    b : float
+        Its intercept.
+    low, high : ndarray of shape (3,)
+        The lowest and the highest corner of the box.
+
+    Returns
+    -------
+    ndarray of shape (n_corners, 3)
+        Three to six corners; none if the plane does not cut the box.
+    """
     corners = np.array(list(product(*zip(low, high, strict=True))))
     edges = [(i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit]
     first, second = corners[[i for i, _ in edges]], corners[[j for _, j in edges]]

@@ -16,7 +16,15 @@ _UNEVEN = 20.0  # ratio of the data's sides above which equal scales would leave
 
 
 class Window(NamedTuple):
-    """The part of the plane that axes show, from ``low`` to ``high``, in one scale if ``equal``."""
+    """The part of the plane that axes show.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (2,)
+        Its lower left and upper right corner.
+    equal : bool
+        Whether both axes have one scale.
+    """
 
     low: Floats
     high: Floats
@@ -31,7 +39,17 @@ class Window(NamedTuple):
 def pad(points: Floats, share: float = 0.08) -> tuple[Floats, Floats]:
     """Return the lowest and the highest corner of a box around points, with a margin.
 
-    The margin is a share of each side; a side of length 0 gets the length of the longest one.
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+        Points.
+    share : float, default=0.08
+        The margin, as a share of each side. A side of length 0 gets the length of the longest one.
+
+    Returns
+    -------
+    low, high : ndarray of shape (d,)
+        The corners.
     """
     low, high = points.min(axis=0), points.max(axis=0)
     side = high - low
@@ -44,8 +62,20 @@ def pad(points: Floats, share: float = 0.08) -> tuple[Floats, Floats]:
 def window(points: Floats, equal: bool = False, share: float = 0.08) -> Window:
     """Return the smallest window around points, with a margin.
 
-    For equal scales the shorter side is widened to at least two thirds of the longer one. If the
-    sides differ too much for that, the scales stay unequal, and the window says so.
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2)
+        Points.
+    equal : bool, default=False
+        Whether to ask for equal scales. The shorter side is then widened to at least two thirds of
+        the longer one. If the sides differ too much for that, the scales stay unequal.
+    share : float, default=0.08
+        The margin, as a share of each side.
+
+    Returns
+    -------
+    Window
+        The window.
     """
     low, high = pad(points, share)
     centre, half = 0.5 * low + 0.5 * high, 0.5 * (high - low)
@@ -56,7 +86,20 @@ def window(points: Floats, equal: bool = False, share: float = 0.08) -> Window:
 
 
 def segment(plane: Hyperplane, seen: Window) -> Floats | None:
-    """Return both ends of the part of a line inside a window, or None if there is none."""
+    """Return both ends of the part of a line inside a window.
+
+    Parameters
+    ----------
+    plane : Hyperplane
+        The line w·x + b = 0 in the plane.
+    seen : Window
+        The window.
+
+    Returns
+    -------
+    ndarray of shape (2, 2) or None
+        The ends; None if the line does not cross the window.
+    """
     if plane.norm == 0:
         return None
     foot, along = seen.foot(plane)

@@ -449,6 +449,10 @@ class MulticlassProblem:
         """Return w·x of each row, a column for each class."""
         return np.asarray(self.features.columns(w))
 
+    def grown(self, point: Point, ratio: float) -> Point:
+        """Return a point from which to start at another C."""
+        return Point(None, point.b, point.beta)
+
     def take(self, rows: Ints) -> Self:
         """Return the problem of some of its rows."""
         labels, cost = self.labels[rows], self.cost[rows]
