@@ -1,34 +1,61 @@
 """Large-margin learning you can verify, as scikit-learn estimators.
 
+The package tells the course. A perceptron (``estimators.perceptron``) learns w ← w + y x from each
+mistake, and makes at most R²/γ² of them:
+
 >>> import maxmargin as mm
 >>> X, y = mm.datasets.separable(200, margin=0.2, random_state=0)
->>> model = mm.Perceptron().fit(X, y)
->>> model.updates_ <= model.mistake_bound_
+>>> online = mm.Perceptron().fit(X, y)
+>>> online.updates_ <= online.mistake_bound_
 True
+
+Of all planes between two classes, one has the largest margin (``geometry``, ``separability``,
+``estimators.hard_margin``):
+
+>>> hard = mm.HardMarginSVC().fit(X, y)
+>>> bool(hard.margin_ >= online.margin_)
+True
+
+Where classes overlap the margin is soft. The dual bounds the objective from below, and so proves
+how good a solution is (``problems``, ``solvers``, ``certificates``):
+
+>>> soft = mm.LinearSVC().fit(*mm.datasets.gaussians(200, random_state=0))
+>>> soft.certificate_.relative_gap <= soft.tol
+True
+
+Kernels bend the plane (``kernels``, ``estimators.svm``), and find directions of largest variance in
+the space where it is flat (``estimators.kernel_pca``):
+
+>>> X, y = mm.datasets.circles(200, random_state=0)
+>>> mm.SVC().fit(X, y).score(X, y)
+1.0
+>>> mm.KernelPCA(2, kernel="rbf").fit_transform(X).shape
+(200, 2)
+
+Around this stand files and tables (``data``, ``files``), the choice of a model
+(``model_selection``, ``diagnosis``), and its faces: ``plots``, ``reports``, ``studio`` and ``cli``.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from maxmargin.errors import no_attribute
+
 if TYPE_CHECKING:
     from maxmargin import (
         data,
         datasets,
+        errors,
         files,
         geometry,
         kernels,
         model_selection,
         plots,
+        reports,
         structured,
     )
     from maxmargin.certificates import Certificate
     from maxmargin.diagnosis import AutomaticFit, Diagnosis, diagnose, fit_automatically
-    from maxmargin.errors import (
-        DataFileError,
-        DistributedFitError,
-        ModelFileError,
-        NotSeparableError,
-    )
     from maxmargin.estimators import (
         SVC,
         SVR,
@@ -61,13 +88,12 @@ __version__ = "0.1.0"
 
 # Everything is loaded when it is asked for, so that `maxmargin --help` answers at once.
 _ROOMS = (
-    *("data", "datasets", "files", "geometry", "kernels", "model_selection", "plots"),
-    "structured",
+    *("data", "datasets", "errors", "files", "geometry", "kernels"),
+    *("model_selection", "plots", "reports", "structured"),
 )
 _FOUND_IN = {
     "certificates": ("Certificate",),
     "diagnosis": ("AutomaticFit", "Diagnosis", "diagnose", "fit_automatically"),
-    "errors": ("DataFileError", "DistributedFitError", "ModelFileError", "NotSeparableError"),
     "estimators": (
         *("Perceptron", "AveragedPerceptron", "VotedPerceptron", "KernelPerceptron"),
         *("HardMarginSVC", "LinearSVC", "LinearSVR", "SVC", "SVR", "NuSVC", "NuSVR"),
@@ -91,7 +117,7 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"maxmargin.{name}")
     if name not in _ROOM_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(__name__, name)
     found = getattr(import_module(f"maxmargin.{_ROOM_OF[name]}"), name)
     globals()[name] = found
     return found
@@ -108,16 +134,12 @@ __all__ = [
     "AveragedPerceptron",
     "BayesPointClassifier",
     "Certificate",
-    "DataFileError",
     "Diagnosis",
-    "DistributedFitError",
     "HardMarginSVC",
     "KernelPCA",
     "KernelPerceptron",
     "LinearSVC",
     "LinearSVR",
-    "ModelFileError",
-    "NotSeparableError",
     "NuSVC",
     "NuSVR",
     "Nystroem",
@@ -136,6 +158,7 @@ __all__ = [
     "data",
     "datasets",
     "diagnose",
+    "errors",
     "files",
     "fit_automatically",
     "geometry",
@@ -146,6 +169,7 @@ __all__ = [
     "plots",
     "regularization_path",
     "report",
+    "reports",
     "save",
     "separate",
     "structured",

@@ -15,11 +15,12 @@ rounding.
 
 import math
 import operator
-from typing import Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin.errors import no_attribute
 from maxmargin.validation.data import generator
 
 __all__ = [
@@ -753,3 +754,9 @@ def _check_range(
     limits = f" above {low:g}" if above else f" of at least {low:g}" if low > -math.inf else ""
     limits += f" and at most {high:g}" if high < math.inf else ""
     raise ValueError(f"{name} must be a finite number{limits}, got {value!r}")
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise no_attribute(__name__, name)

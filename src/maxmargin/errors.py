@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+__all__ = ["DataFileError", "DistributedFitError", "ModelFileError", "NotSeparableError"]
+
 # Packages between a user's line and ours; a warning points at the first line outside them.
 _PASSED_THROUGH = {"maxmargin", "sklearn", "joblib", "threading", "concurrent", "functools"}
 _RECORDED: ContextVar[list[str] | None] = ContextVar("recorded", default=None)
@@ -111,3 +113,44 @@ def recorded_warnings() -> Iterator[list[str]]:
         yield recorded
     finally:
         _RECORDED.reset(token)
+
+
+# Public names that went, and what to use instead. A name stays here for one version.
+REMOVED = {
+    "maxmargin.CircleMap": "maxmargin.geometry.lift_points",
+    "maxmargin.DataFileError": "maxmargin.errors.DataFileError",
+    "maxmargin.DistributedFitError": "maxmargin.errors.DistributedFitError",
+    "maxmargin.ModelFileError": "maxmargin.errors.ModelFileError",
+    "maxmargin.NotSeparableError": "maxmargin.errors.NotSeparableError",
+    "maxmargin.PolynomialMap": "sklearn.preprocessing.PolynomialFeatures",
+    "maxmargin.RandomFourier": "sklearn.kernel_approximation.RBFSampler",
+    "maxmargin.SKOPS_TRUSTED_TYPES": "maxmargin.files.SKOPS_TRUSTED_TYPES",
+    "maxmargin.on_cluster": "SVCSearchCV(client=...), or maxmargin.data.open(..., client=...)",
+    "maxmargin.show_versions": "maxmargin.reports.show_versions",
+    "maxmargin.data.BlockOptions": "the options of maxmargin.data.open",
+    "maxmargin.data.Converted": "the number of rows that maxmargin.data.convert returns",
+    "maxmargin.data.FollowedRows": "partial_fit on blocks of maxmargin.data.read_rows",
+    "maxmargin.data.Part": "what maxmargin.data.RowSource.load returns",
+    "maxmargin.data.RowBlock": "what maxmargin.data.read_rows yields",
+    "maxmargin.data.Svmlight": "what maxmargin.data.read_svmlight returns",
+    "maxmargin.data.follow": "partial_fit on blocks of maxmargin.data.read_rows",
+    "maxmargin.datasets.band": "maxmargin.datasets.xor",
+    "maxmargin.datasets.discs": "maxmargin.datasets.xor",
+    "maxmargin.model_selection.map_gap": "certificate_.primal on the map over certificate_.dual "
+    "without it (see docs/how-to/a-million-rows.md)",
+    "maxmargin.plots.KernelLiftDisplay": "examples/circle_lift.py",
+    "maxmargin.plots.LossDisplay": "examples/hinge_family.py",
+    "maxmargin.plots.PriorSamplesDisplay": "examples/draws_from_a_prior.py",
+    "maxmargin.plots.SeparatorsDisplay": "examples/many_separators.py",
+    "maxmargin.plots.UpdateDisplay": "examples/one_update.py",
+    "maxmargin.plots.VersionSpaceDisplay": "examples/version_space.py",
+    "maxmargin.structured.Multilabel": "sklearn.multioutput.MultiOutputClassifier",
+    "maxmargin.structured.Ranking": "a model of your own (see examples/ranking_model.py)",
+}
+
+
+def no_attribute(module: str, name: str) -> AttributeError:
+    """Return the error for a name that a module does not have, with what replaces a removed one."""
+    message = f"module {module!r} has no attribute {name!r}"
+    instead = REMOVED.get(f"{module}.{name}")
+    return AttributeError(f"{message}: use {instead}" if instead else message)

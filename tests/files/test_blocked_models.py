@@ -131,5 +131,5 @@ def test_what_does_not_belong_to_rows_is_needed(
     mm.save(model, tmp_path / "m.mmg")
     opened = Opened(tmp_path / "m.mmg")
     del opened.state[name]
-    with pytest.raises(mm.ModelFileError, match=f"lacks '{name}'"):
+    with pytest.raises(mm.errors.ModelFileError, match=f"lacks '{name}'"):
         mm.load(opened.close())

@@ -772,7 +772,7 @@ def test_refused(name: str, tmp_path: Path) -> None:
     path.write_bytes((CORPUS / tampered.origin).read_bytes())
     load(kind, path)  # as it was; what loading itself needs is loaded now
     path.write_bytes(make(tampered))
-    with limited() as measured, pytest.raises(mm.ModelFileError) as refused:
+    with limited() as measured, pytest.raises(mm.errors.ModelFileError) as refused:
         load(kind, path)
     message = str(refused.value)
     assert message.startswith(str(path))
@@ -859,9 +859,9 @@ class Trap:
 def test_pickles_are_not_read(kind: str, ending: str, tmp_path: Path) -> None:
     path, marker = tmp_path / f"model{ending}", tmp_path / "was here"
     path.write_bytes(pickle.dumps(Trap(marker)))
-    with pytest.raises(mm.ModelFileError, match=r"model\."):
+    with pytest.raises(mm.errors.ModelFileError, match=r"model\."):
         load(kind, path)
-    with pytest.raises(mm.ModelFileError, match=r"model\."):
+    with pytest.raises(mm.errors.ModelFileError, match=r"model\."):
         mm.files.load_described(path)
     assert not marker.exists()
     pickle.loads(path.read_bytes())  # it is a trap
@@ -874,7 +874,7 @@ def test_pickles_within_tensors_are_not_read(tmp_path: Path) -> None:
     opened.tensors["99"] = np.frombuffer(trap, dtype=np.uint8)
     opened.state["callback"] = {"json": "99"}
     (tmp_path / "model.mmg").write_bytes(seal(*opened))
-    with pytest.raises(mm.ModelFileError, match=r"model\.mmg"):
+    with pytest.raises(mm.errors.ModelFileError, match=r"model\.mmg"):
         mm.load(tmp_path / "model.mmg")
     assert not (tmp_path / "was here").exists()
 
@@ -904,7 +904,7 @@ def test_labels_beside_a_model(kind: str, name: str, tmp_path: Path) -> None:
     path = tmp_path / "svm.model"
     path.write_bytes((CORPUS / kind).read_bytes())
     (tmp_path / "svm.model.labels.json").write_bytes(LABELS[name])
-    with pytest.raises(mm.ModelFileError) as refused:
+    with pytest.raises(mm.errors.ModelFileError) as refused:
         load(kind.partition("/")[0], path)
     assert str(refused.value).startswith(str(tmp_path / "svm.model.labels.json"))
 
@@ -948,7 +948,7 @@ for path in sys.argv[1:]:
     for load in (mm.load, mm.files.load_libsvm, mm.files.load_liblinear):
         try:
             load(path)
-        except mm.ModelFileError as refused:
+        except mm.errors.ModelFileError as refused:
             assert len(str(refused)) < 1000, str(refused)[:1000]
         else:
             sys.exit(f"{{path}} was accepted")

@@ -246,7 +246,7 @@ def test_truncated_files_are_refused_and_any_line_end_is_read(tmp_path: Path) ->
     path = tmp_path / "model"
     for end in range(len(GOOD)):
         path.write_bytes(GOOD[:end])
-        with pytest.raises(mm.ModelFileError):
+        with pytest.raises(mm.errors.ModelFileError):
             load_liblinear(path)
     path.write_bytes(GOOD)
     model = load_liblinear(path)

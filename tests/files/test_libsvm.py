@@ -503,7 +503,7 @@ def test_labels_of_another_model_are_noticed(tmp_path: Path) -> None:
         save_libsvm(mm.SVC().fit(X, np.array(["a", "b"])[y]), path)
     kept = path.read_bytes()
     path.write_bytes(kept.replace(b"rho ", b"rho  "))  # as if another program had written it
-    with pytest.raises(mm.ModelFileError, match="another content"):
+    with pytest.raises(mm.errors.ModelFileError, match="another content"):
         load_libsvm(path)
     beside.write_text(json.dumps({"labels": {"0": "no", "1": "yes"}}))  # by hand
     assert load_libsvm(path).classes_.tolist() == ["no", "yes"]
@@ -609,7 +609,7 @@ def test_errors_name_line_and_column(tmp_path: Path) -> None:
         (b"2:1\n", b"2:1 garbage\n", "15:16"),
     ):
         path.write_bytes(GOOD.replace(old, new, 1))
-        with pytest.raises(mm.ModelFileError) as refused:
+        with pytest.raises(mm.errors.ModelFileError) as refused:
             load_libsvm(path)
         assert str(refused.value).startswith(f"{path}:{place}:"), str(refused.value)
 
@@ -618,7 +618,7 @@ def test_every_truncation_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model"
     for end in range(len(GOOD)):
         path.write_bytes(GOOD[:end])
-        with pytest.raises(mm.ModelFileError):
+        with pytest.raises(mm.errors.ModelFileError):
             load_libsvm(path)
 
 

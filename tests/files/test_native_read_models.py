@@ -241,7 +241,7 @@ def read_svc(folder: Path, count: int = 4) -> Any:
 
 
 def refuse(file: Opened, words: str) -> None:
-    with pytest.raises(mm.ModelFileError, match=words):
+    with pytest.raises(mm.errors.ModelFileError, match=words):
         load(file.close())
 
 

@@ -67,7 +67,7 @@ def read_svmlight_bytes(data: bytes) -> None:
     for zero_based in (False, True):
         try:
             found = read_svmlight(path, zero_based=zero_based, query_id=b"qid" in data)
-        except mm.DataFileError as refused:
+        except mm.errors.DataFileError as refused:
             _check_message(refused, path)
             continue
         found.X.check_format(full_check=True)
@@ -94,7 +94,7 @@ def read_table_bytes(data: bytes) -> None:
         warnings.simplefilter("ignore")
         try:
             found = read_labelled(path)
-        except mm.DataFileError as refused:
+        except mm.errors.DataFileError as refused:
             _check_message(refused, path)
             return
         assert len(found.X) == len(found.y) if isinstance(found.X, np.ndarray) else True
@@ -103,7 +103,7 @@ def read_table_bytes(data: bytes) -> None:
         assert layout == found.layout
         try:
             blocks = list(read_rows(path, layout))
-        except mm.DataFileError as refused:
+        except mm.errors.DataFileError as refused:
             _check_message(refused, path)
             return
         assert all(block.X.shape[1] == layout.n_features for block in blocks)
@@ -161,7 +161,7 @@ def _load(load: Callable[[Path], Any], data: bytes, name: str) -> None:
         warnings.simplefilter("ignore")
         try:
             model = load(path)
-        except mm.ModelFileError as refused:
+        except mm.errors.ModelFileError as refused:
             _check_message(refused, path)
             return
         _use(model)

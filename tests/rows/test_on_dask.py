@@ -444,7 +444,7 @@ class NoDask:
             raise ImportError(name)
 sys.meta_path.insert(0, NoDask())
 import maxmargin, maxmargin.data, maxmargin.rows.on_dask
-assert maxmargin.DistributedFitError
+assert maxmargin.errors.DistributedFitError
 try:
     maxmargin.rows.cluster.connect("tcp://127.0.0.1:1")
 except ImportError as missing:

@@ -161,7 +161,7 @@ def check_nearly_dependent(seed: int, count: int) -> None:
             assert hulls_meet(X[witnesses], positive[witnesses], intercept)
         else:
             assert found.separable is not False
-            with pytest.raises(mm.NotSeparableError, match="undecided at this precision"):
+            with pytest.raises(mm.errors.NotSeparableError, match="undecided at this precision"):
                 mm.HardMarginSVC(intercept="free" if intercept else "none").fit(X, positive)
 
 

@@ -241,7 +241,7 @@ def fitted(fit: Fit) -> bool:
         warnings.simplefilter("ignore")
         try:
             fit.model.fit(fit.X, fit.y, sample_weight=fit.sample_weight)
-        except mm.NotSeparableError:
+        except mm.errors.NotSeparableError:
             return False
         except ValueError as refusal:
             if "positive semidefinite" in str(refusal):

@@ -1,5 +1,8 @@
 """Which parameters: paths along C, searches over grids, criteria from one fit, and streams."""
 
+from typing import TYPE_CHECKING, NoReturn
+
+from maxmargin.errors import no_attribute
 from maxmargin.model_selection.criteria.bounds import span_estimate as span_estimate
 from maxmargin.model_selection.criteria.bounds import xi_alpha_bound as xi_alpha_bound
 from maxmargin.model_selection.criteria.leave_one_out import leave_one_out as leave_one_out
@@ -23,3 +26,9 @@ __all__ = [
     "span_estimate",
     "xi_alpha_bound",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise no_attribute(__name__, name)

@@ -8,6 +8,8 @@ them and keeps ``ax_`` and ``figure_``. matplotlib (the ``plot`` extra) is loade
 from importlib import import_module
 from typing import Any
 
+from maxmargin.errors import no_attribute
+
 _MODULES = {
     "ConvergenceDisplay": "convergence",
     "GramDisplay": "gram",
@@ -24,7 +26,7 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return getattr(import_module(f"maxmargin.plots.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -33,6 +33,9 @@ True
 True
 """
 
+from typing import TYPE_CHECKING, NoReturn
+
+from maxmargin.errors import no_attribute
 from maxmargin.structured.chain import Chain
 from maxmargin.structured.model import Cuts, Examples, Model
 from maxmargin.structured.multiclass import Multiclass
@@ -48,3 +51,9 @@ __all__ = [
     "StructuredPerceptron",
     "StructuredSVC",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise no_attribute(__name__, name)
