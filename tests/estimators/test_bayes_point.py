@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import maxmargin as mm
 from maxmargin import loops
 from maxmargin._typing import Floats
+from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.bayes.sampler import (
     Sampler,
     Walls,
@@ -548,7 +549,7 @@ def test_functions_far_from_all_rows_are_open() -> None:
 
 def test_classes_that_meet_are_refused_with_a_witness_and_the_way_out() -> None:
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
-    with pytest.raises(mm.errors.NotSeparableError, match="Set label_noise") as caught:
+    with pytest.raises(NotSeparableError, match="Set label_noise") as caught:
         Bayes().fit(X, y)
     meet = caught.value.witness
     assert isinstance(meet, Overlap)
@@ -562,16 +563,14 @@ def test_classes_that_meet_are_refused_with_a_witness_and_the_way_out() -> None:
 def test_a_witness_names_rows_as_they_were_given() -> None:
     X, y = separable(20, 2, 0)
     X, y = np.vstack([X, X[[7]]]), np.append(y, 1 - y[7])
-    with pytest.raises(mm.errors.NotSeparableError) as caught:
+    with pytest.raises(NotSeparableError) as caught:
         Bayes().fit(X, y)
     assert set(getattr(caught.value.witness, "rows", ())) == {7, 20}
 
 
 def test_a_row_without_sides_cannot_be_separated_but_may_be_noise() -> None:
     X, y = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 1.0]]), np.array([1, 1, 0])
-    with pytest.raises(
-        mm.errors.NotSeparableError, match="row 0 is zero, and a plane through the origin"
-    ):
+    with pytest.raises(NotSeparableError, match="row 0 is zero, and a plane through the origin"):
         Bayes(intercept_scaling=0).fit(X, y)
     model = Bayes(intercept_scaling=0, label_noise=0.1, n_samples=2000).fit(X, y)
     assert_array_equal(model.predict_proba(X[:1]), [[0.5, 0.5]])  # f(0) = 0 whatever w is
@@ -624,7 +623,7 @@ def test_common_checks_fail_only_because_classes_meet() -> None:
         chain = [error]
         while (before := chain[-1].__cause__ or chain[-1].__context__) is not None:
             chain.append(before)
-        assert any(isinstance(each, mm.errors.NotSeparableError) and each.witness for each in chain)
+        assert any(isinstance(each, NotSeparableError) and each.witness for each in chain)
 
 
 @pytest.mark.full

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.certificates.hard import certify_hard
+from maxmargin.errors import NotSeparableError
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Point, Problem, Status
 from maxmargin.separability import Overlap
@@ -236,7 +237,7 @@ def test_hundreds_of_support_vectors() -> None:
     assert_allclose(model.coef_[0], w, atol=1e-7 * length(w))
 
 
-def verify(error: mm.errors.NotSeparableError, X: Any, y: Any) -> None:
+def verify(error: NotSeparableError, X: Any, y: Any) -> None:
     """Check a witness with nothing but its definition: one point of both hulls."""
     meet = error.witness
     assert isinstance(meet, Overlap)
@@ -254,9 +255,7 @@ def test_classes_that_overlap_are_refused_with_a_witness() -> None:
         y = np.where(np.arange(3000) % 2, 1, -1)
         X = rng.standard_normal((3000, d)) + 0.1 * y[:, np.newaxis]
         began = time.process_time()
-        with pytest.raises(
-            mm.errors.NotSeparableError, match="No plane separates -1 from 1"
-        ) as raised:
+        with pytest.raises(NotSeparableError, match="No plane separates -1 from 1") as raised:
             mm.HardMarginSVC().fit(X, y)
         assert time.process_time() - began < 20
         verify(raised.value, X, y)
@@ -265,14 +264,12 @@ def test_classes_that_overlap_are_refused_with_a_witness() -> None:
 def test_conflicting_duplicates_are_refused_at_once() -> None:
     X, y = problem(500, 4, 0)
     X[7], y[7], y[9] = X[9], 1.0, -1.0
-    with pytest.raises(mm.errors.NotSeparableError, match="2 rows of both") as raised:
+    with pytest.raises(NotSeparableError, match="2 rows of both") as raised:
         mm.HardMarginSVC().fit(X, y)
     verify(raised.value, X, y)
     weight = np.ones(500)
     weight[7] = 0
-    with pytest.raises(
-        mm.errors.NotSeparableError
-    ) as raised:  # rows are counted as they were given
+    with pytest.raises(NotSeparableError) as raised:  # rows are counted as they were given
         mm.HardMarginSVC().fit(np.vstack([X, X[9]]), np.append(y, 1.0), np.append(weight, 1.0))
     assert isinstance(raised.value.witness, Overlap)
     assert_array_equal(raised.value.witness.rows, [9, 500])
@@ -281,7 +278,7 @@ def test_conflicting_duplicates_are_refused_at_once() -> None:
 def test_a_failed_fit_leaves_it_unfitted() -> None:
     X, y = problem(40, 2, 0)
     model = mm.HardMarginSVC().fit(X, y)
-    with pytest.raises(mm.errors.NotSeparableError):
+    with pytest.raises(NotSeparableError):
         model.fit([[0], [1], [2]], [0, 1, 0])
     with pytest.raises(NotFittedError):
         model.predict(X)
@@ -294,7 +291,7 @@ def test_hulls_that_all_but_touch_are_certified_or_undecided() -> None:
         refused, model = None, mm.HardMarginSVC()
         try:
             model.fit(X, y)
-        except mm.errors.NotSeparableError as error:
+        except NotSeparableError as error:
             refused = error
         if refused is not None:
             assert gap < 1e-9
@@ -347,10 +344,10 @@ def test_several_classes(scheme: str) -> None:
 
 def test_the_pair_that_overlaps_is_named() -> None:
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(mm.errors.NotSeparableError, match="separates 1 from 2") as raised:
+    with pytest.raises(NotSeparableError, match="separates 1 from 2") as raised:
         mm.HardMarginSVC().fit(X, y)
     verify(raised.value, X, y)
-    with pytest.raises(mm.errors.NotSeparableError, match="separates 1 from the rest") as raised:
+    with pytest.raises(NotSeparableError, match="separates 1 from the rest") as raised:
         mm.HardMarginSVC(multi_class="ovr").fit(X, y)
     verify(raised.value, X, y == 1)
 
@@ -373,10 +370,10 @@ def test_weights_are_presence_only() -> None:
 
 def test_budgets_and_callbacks(capsys: pytest.CaptureFixture[str]) -> None:
     X, y = text(600, 3000, 1)
-    with pytest.raises(mm.errors.NotSeparableError, match="undecided: max_time ran out") as raised:
+    with pytest.raises(NotSeparableError, match="undecided: max_time ran out") as raised:
         mm.HardMarginSVC(max_time=1e-9).fit(X, y)
     assert raised.value.witness is None
-    with pytest.raises(mm.errors.NotSeparableError, match="undecided: max_iter was reached"):
+    with pytest.raises(NotSeparableError, match="undecided: max_iter was reached"):
         mm.HardMarginSVC(max_iter=1).fit(X, y)
     told: list[Any] = []
 
@@ -388,7 +385,7 @@ def test_budgets_and_callbacks(capsys: pytest.CaptureFixture[str]) -> None:
     assert model.n_iter_ == len(told) == len(capsys.readouterr().out.splitlines())
     assert model.status_ in (Status.CALLBACK, Status.OPTIMAL)
     assert_array_equal(model.predict(X), y)
-    with pytest.raises(mm.errors.NotSeparableError, match="the callback ended the search"):
+    with pytest.raises(NotSeparableError, match="the callback ended the search"):
         mm.HardMarginSVC(callback=lambda progress: True).fit(X, y)
 
 
@@ -399,7 +396,7 @@ def test_stopping_early_with_a_plane_keeps_it_and_its_gap() -> None:
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 model = mm.HardMarginSVC(max_iter=allowed).fit(X, y)
-        except mm.errors.NotSeparableError:
+        except NotSeparableError:
             continue
         assert (model.status_ is Status.OPTIMAL) == (not said)
         if said:
@@ -496,7 +493,7 @@ def test_common_checks_fail_for_want_of_a_plane_only() -> None:
         chain = [error]
         while (before := chain[-1].__cause__ or chain[-1].__context__) is not None:
             chain.append(before)
-        assert any(isinstance(each, mm.errors.NotSeparableError) and each.witness for each in chain)
+        assert any(isinstance(each, NotSeparableError) and each.witness for each in chain)
 
 
 def test_certify_reads_a_hard_margin_and_refuses_a_forged_one() -> None:

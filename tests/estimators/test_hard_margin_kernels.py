@@ -22,6 +22,7 @@ import maxmargin as mm
 from maxmargin import kernels
 from maxmargin._typing import Floats
 from maxmargin.certificates.hard import certify_hard
+from maxmargin.errors import NotSeparableError
 from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Point, Status
@@ -261,9 +262,7 @@ def test_objects() -> None:
     assert model.certificate_.holds(1e-8)
     assert set(model.support_vectors_) <= set(words)
     assert mm.certify(model, words, y).holds(1e-8)  # type: ignore[union-attr]
-    with pytest.raises(
-        mm.errors.NotSeparableError, match="2 rows of both meet in one point"
-    ) as raised:
+    with pytest.raises(NotSeparableError, match="2 rows of both meet in one point") as raised:
         mm.HardMarginSVC(kernel=common).fit([*words, "bca"], [*y, "late"])
     assert isinstance(raised.value.witness, Overlap)
     assert set(raised.value.witness.rows) in ({0, 8}, {2, 8})
@@ -385,9 +384,7 @@ def test_classes_that_overlap_are_refused_with_a_witness() -> None:
     for n, d in ((60, 2), (500, 3)):
         X, y = rng.standard_normal((n, d)), rng.integers(0, 2, n)
         kernel = kernels.Polynomial(2, 1.0, 1.0)
-        with pytest.raises(
-            mm.errors.NotSeparableError, match="No plane separates 0 from 1"
-        ) as raised:
+        with pytest.raises(NotSeparableError, match="No plane separates 0 from 1") as raised:
             mm.HardMarginSVC(kernel=kernel).fit(X, y)
         assert "with a margin above" in str(raised.value)
         assert "Use SVC" in str(raised.value)
@@ -399,7 +396,7 @@ def test_classes_that_overlap_are_refused_with_a_witness() -> None:
 
 def test_without_an_intercept_the_signed_rows_balance_out() -> None:
     X, y = np.random.default_rng(0).standard_normal((50, 2)), np.arange(50) % 2
-    with pytest.raises(mm.errors.NotSeparableError) as raised:
+    with pytest.raises(NotSeparableError) as raised:
         mm.HardMarginSVC(kernel="poly", degree=2, intercept="none").fit(X, y)
     meet = raised.value.witness
     assert isinstance(meet, Overlap)
@@ -414,9 +411,7 @@ def test_equal_rows_of_different_classes_are_the_witness(kernel: str) -> None:
     K = kernels.RBF(1.0).gram(X)
     K[9], K[:, 9] = K[7], K[:, 7]
     rows = K if kernel == "precomputed" else X
-    with pytest.raises(
-        mm.errors.NotSeparableError, match="2 rows of both meet in one point"
-    ) as raised:
+    with pytest.raises(NotSeparableError, match="2 rows of both meet in one point") as raised:
         mm.HardMarginSVC(kernel=kernel).fit(rows, y)
     meet = verify(raised.value, K, y)
     assert_array_equal(meet.rows, [7, 9])
@@ -429,11 +424,11 @@ def test_equal_rows_of_different_classes_are_the_witness(kernel: str) -> None:
 def test_the_pair_that_overlaps_is_named() -> None:
     X, y = make_blobs(60, centers=[[0, 9], [9, 0], [0, 0]], random_state=0)
     X[y == 2] = X[y == 1] + 0.0
-    with pytest.raises(mm.errors.NotSeparableError, match="separates 1 from 2: 2 rows") as raised:
+    with pytest.raises(NotSeparableError, match="separates 1 from 2: 2 rows") as raised:
         mm.HardMarginSVC(kernel="rbf").fit(X, y)
     assert isinstance(raised.value.witness, Overlap)
     assert set(y[raised.value.witness.rows]) == {1, 2}
-    with pytest.raises(mm.errors.NotSeparableError, match="separates 1 from the rest"):
+    with pytest.raises(NotSeparableError, match="separates 1 from the rest"):
         mm.HardMarginSVC(kernel="rbf", multi_class="ovr").fit(X, y)
 
 
@@ -445,7 +440,7 @@ def test_margins_at_the_limit_of_kernel_values_are_certified_or_refused() -> Non
         refused, model = None, mm.HardMarginSVC(kernel="rbf", gamma=1.0)
         try:
             model.fit(X, [0, 1, 1])
-        except mm.errors.NotSeparableError as error:
+        except NotSeparableError as error:
             refused = error
         if refused is not None:
             assert apart < 1e-6
@@ -464,7 +459,7 @@ def test_margins_at_the_limit_of_kernel_values_are_certified_or_refused() -> Non
 def test_a_failed_fit_leaves_it_unfitted() -> None:
     X, y = rings(40, 0)
     model = mm.HardMarginSVC(kernel="rbf").fit(X, y)
-    with pytest.raises(mm.errors.NotSeparableError):
+    with pytest.raises(NotSeparableError):
         model.fit([[0.0], [0.0]], [0, 1])
     with pytest.raises(NotFittedError):
         model.predict(X)
@@ -505,9 +500,9 @@ def test_singular_matrices_are_kernels() -> None:
         model = mm.HardMarginSVC(kernel="precomputed", tol=1e-3).fit(K, y)
         assert model.score(K, y) == 1.0
         assert_allclose(model.margin_, 0.2, rtol=1e-3)
-    with pytest.raises(mm.errors.NotSeparableError):
+    with pytest.raises(NotSeparableError):
         mm.HardMarginSVC(kernel="precomputed").fit(np.ones((4, 4)), [0, 1, 0, 1])
-    with pytest.raises(mm.errors.NotSeparableError):
+    with pytest.raises(NotSeparableError):
         mm.HardMarginSVC(kernel="precomputed").fit(np.zeros((4, 4)), [0, 1, 0, 1])
     assert mm.HardMarginSVC(kernel="precomputed").fit(np.diag([1.0, 0.0]), [0, 1]).margin_ == 0.5
 
@@ -536,10 +531,10 @@ def test_many_rows_are_refused_before_any_work() -> None:
 
 def test_budgets_and_callbacks(capsys: pytest.CaptureFixture[str]) -> None:
     X, y = rings(300, 19, gap=0.02)
-    with pytest.raises(mm.errors.NotSeparableError, match="undecided: max_time ran out") as raised:
+    with pytest.raises(NotSeparableError, match="undecided: max_time ran out") as raised:
         mm.HardMarginSVC(kernel="rbf", max_time=1e-9).fit(X, y)
     assert raised.value.witness is None
-    with pytest.raises(mm.errors.NotSeparableError, match="the callback ended the search"):
+    with pytest.raises(NotSeparableError, match="the callback ended the search"):
         mm.HardMarginSVC(kernel="rbf", callback=lambda progress: True).fit(X, y)
     told: list[Any] = []
     model = mm.HardMarginSVC(kernel="rbf", callback=told.append, verbose=1).fit(X, y)
@@ -550,7 +545,7 @@ def test_budgets_and_callbacks(capsys: pytest.CaptureFixture[str]) -> None:
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 early = mm.HardMarginSVC(kernel="rbf", max_iter=allowed).fit(X, y)
-        except mm.errors.NotSeparableError:
+        except NotSeparableError:
             continue
         assert (early.status_ is Status.OPTIMAL) == (not said)
         for each in said:
@@ -598,7 +593,7 @@ def test_data_are_checked() -> None:
         mm.HardMarginSVC(kernel="poly", degree=9, gamma=1.0).fit([[1e80], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="20 rows, but X has 3"):
         mm.certify(mm.HardMarginSVC(kernel="rbf").fit(X, y), X[:3], y[:3])
-    with pytest.raises(mm.errors.NotSeparableError):
+    with pytest.raises(NotSeparableError):
         mm.HardMarginSVC(kernel="rbf", gamma=0.0).fit(X, y)
 
 

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 from safetensors import safe_open
 
 import maxmargin as mm
+from maxmargin.errors import ModelFileError
 from maxmargin.files.native import load
 from tests.files.tampering import Opened
 
@@ -74,7 +75,7 @@ def test_no_change_does_more_than_be_refused(path: Path, tmp_path: Path) -> None
             continue
         try:
             model = load(opened.close())
-        except mm.errors.ModelFileError as error:
+        except ModelFileError as error:
             messages.append((place, str(error)))
         else:
             method = "predict" if hasattr(model, "predict") else "transform"
@@ -93,7 +94,7 @@ def test_columns_of_a_given_matrix_are_there(how: str, tmp_path: Path) -> None:
         del opened.state["support_"]
     else:
         opened.array("support_")[-1] = 30
-    with pytest.raises(mm.errors.ModelFileError, match="support_"):
+    with pytest.raises(ModelFileError, match="support_"):
         load(opened.close())
 
 
@@ -110,7 +111,7 @@ def test_the_digest_is_what_the_document_says(tmp_path: Path) -> None:
     damaged = bytearray(path.read_bytes())
     damaged[-20] ^= 1
     (tmp_path / "damaged.mmg").write_bytes(damaged)
-    with pytest.raises(mm.errors.ModelFileError, match="digest is not that of its content"):
+    with pytest.raises(ModelFileError, match="digest is not that of its content"):
         load(tmp_path / "damaged.mmg")
 
 
@@ -119,9 +120,7 @@ def test_a_later_format_says_who_wrote_it(tmp_path: Path) -> None:
     document = opened.document
     document["format"], document["versions"]["maxmargin"] = 7, "12.0"
     document["more"] = {}
-    with pytest.raises(
-        mm.errors.ModelFileError, match=r"format 7, written by maxmargin 12\.0; .*up to 1"
-    ):
+    with pytest.raises(ModelFileError, match=r"format 7, written by maxmargin 12\.0; .*up to 1"):
         load(opened.close())
 
 
@@ -133,9 +132,7 @@ def test_steps_of_other_versions_of_scikit_learn(tmp_path: Path) -> None:
         assert_array_equal(load(opened.close()).predict(kept["rows"]), kept["predict"])
     scaler["new_"] = 1
     opened.document["versions"]["scikit-learn"] = "2.0.1"
-    with pytest.raises(
-        mm.errors.ModelFileError, match=r"MaxAbsScaler has no attribute 'new_'.*2\.0\.1"
-    ):
+    with pytest.raises(ModelFileError, match=r"MaxAbsScaler has no attribute 'new_'.*2\.0\.1"):
         load(opened.close())
 
 
