@@ -1,5 +1,6 @@
 """The page: a summary, the sections, and how they look."""
 
+import inspect
 import re
 from collections.abc import Callable, Iterator
 from importlib import resources
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.diagnosis import Diagnosis, diagnose
-from maxmargin.diagnosis.significance import amount, wilson
+from maxmargin.diagnosis.significance import amount
 from maxmargin.inspection.code import drop_addresses
 from maxmargin.plots.style import COLOURS, WRONG, short_numbers
 from maxmargin.reports.certificate import Finding, find_certificate, proof
@@ -109,7 +110,7 @@ def _body(context: Context, diagnosis: Diagnosis | None, theme: str, script: str
     mattering = importances(context, scoring_of(context, diagnosis))
     beside = [*range(len(context.names))][:COLUMNS_SHOWN]
     if mattering is not None and len(context.names) > COLUMNS_SHOWN:
-        beside = mattering.first(COLUMNS_SHOWN)
+        beside = mattering.columns[mattering.order[:COLUMNS_SHOWN]].tolist()
     proved = find_certificate(context)
     given = Contents(context, diagnosis, refused, proved, mattering, beside, theme, script)
     sections = [section for section in SECTIONS if section.needed(given)]
@@ -135,10 +136,13 @@ def _find_diagnosis(context: Context, found: Diagnosis | None) -> tuple[Diagnosi
     if not (context.classifies or context.regresses):
         return None, "The diagnosis is about classes and numbers to be predicted; here are none."
     # Text and missing values in a table are left to the steps before the machine.
-    rows = context.X if context.numeric or not context.names else context.view.transform(context.X)
+    prepared = not context.numeric and bool(context.names)
+    rows = context.view.transform(context.X) if prepared else context.X
+    names = context.names if context.named and not prepared else None
+    task = "regression" if context.regresses else "classification"
     try:
-        task = "regression" if context.regresses else "classification"
-        return diagnose(rows, context.y, max_time=_SECONDS, task=task), ""
+        found = diagnose(rows, context.y, max_time=_SECONDS, task=task, feature_names=names)
+        return found, ""
     except (TypeError, ValueError) as refused:
         return None, f"These data cannot be diagnosed: {visible(refused)}"
 
@@ -146,11 +150,10 @@ def _find_diagnosis(context: Context, found: Diagnosis | None) -> tuple[Diagnosi
 def _diagnosis(context: Context, found: Diagnosis | None, refused: str) -> Html:
     if found is None:
         return tag("p", refused)
-    shown = context.worded(Html(found._repr_html_()), _same_columns(context, found))
     width, prepared = len(context.names), found.n_features
     counted = f"Preprocessing turns the {width} columns into {prepared}, which are diagnosed."
     message = tag("p", counted) if width not in (0, prepared) else ""
-    return joined([message, Html(shown), _conflicts(context, found)])
+    return joined([message, Html(found._repr_html_()), _conflicts(context, found)])
 
 
 def _conflicts(context: Context, found: Diagnosis) -> Html:
@@ -162,10 +165,8 @@ def _conflicts(context: Context, found: Diagnosis) -> Html:
     lines = []
     for rows in groups[:_CONFLICTS]:
         numbers = ", ".join(visible(n, NAME) for n in context.numbers[rows[:_MEMBERS]])
-        labels, counts = np.unique(np.asarray(context.y)[rows], return_counts=True)
-        each = zip(labels, counts, strict=True)
-        labelled = ", ".join(f"{visible(label, NAME)} × {count}" for label, count in each)
-        lines.append([numbers + (" …" if len(rows) > _MEMBERS else ""), labelled])
+        labels = ", ".join(visible(label, NAME) for label in np.unique(context.y[rows]))
+        lines.append([numbers + (" …" if len(rows) > _MEMBERS else ""), labels])
     caption = f"Equal rows with different labels: {len(lines)} of {len(groups)} groups."
     return table([f"{context.wording.row}s", f"{context.wording.label}s"], lines, caption)
 
@@ -174,37 +175,6 @@ def _conflicts(context: Context, found: Diagnosis) -> Html:
 #
 # For a reader with one course in machine learning and two minutes.
 
-_WIDEST = "the boundary with the widest margin between the classes"
-_SOFT = f"{_WIDEST}, where rows inside the margin or beyond the boundary cost"
-_PERCEPTRON = "a boundary that was corrected at each mistake"
-_MODELS = {
-    "SVC": f"A support vector classifier: {_SOFT} C times their depth.",
-    "LinearSVC": f"A linear support vector classifier: {_SOFT} C times a loss.",
-    "PartitionedSVC": "Support vector classifiers on the cells of a partition of the rows. Each is "
-    f"{_SOFT} C times their depth.",
-    "HardMarginSVC": f"A hard-margin classifier: {_WIDEST}, with no training row inside it.",
-    "BayesPointClassifier": "The vote of all boundaries that are right about every training row, "
-    "weighed by how probable they were before.",
-    "NuSVC": "A support vector classifier in which ν bounds the share of rows inside the margin.",
-    "StructuredSVC": "A structured support vector machine: the true output is to score higher than "
-    "any other by what that one would cost, and what is missing costs C times as much.",
-    "SVR": "A support vector regressor: errors up to ε cost nothing, larger ones C times what is "
-    "beyond it.",
-    "LinearSVR": "A linear support vector regressor: errors up to ε cost nothing, larger ones C "
-    "times a loss.",
-    "NuSVR": "A support vector regressor in which ν bounds the share of rows outside the tube.",
-    "QuantileSVR": "A support vector regressor of a quantile q: errors cost C times q above the "
-    "function and C times 1 − q below it.",
-    "OneClassSVM": "An outlier detector: a surface around most of the rows; ν bounds the share of "
-    "training rows outside it.",
-    "Perceptron": f"A perceptron: {_PERCEPTRON}.",
-    "AveragedPerceptron": f"An averaged perceptron: the mean of {_PERCEPTRON}.",
-    "VotedPerceptron": f"A voted perceptron: a vote of all stages of {_PERCEPTRON}.",
-    "KernelPerceptron": f"A kernel perceptron: {_PERCEPTRON}, in the feature space of a kernel.",
-    "StructuredPerceptron": "A structured perceptron: weights that move towards the true output "
-    "whenever another one is found instead.",
-}
-
 
 def _summarize(context: Context, diagnosis: Any, found: Finding) -> Html:
     """Return the key figures and a few sentences."""
@@ -212,14 +182,10 @@ def _summarize(context: Context, diagnosis: Any, found: Finding) -> Html:
     sentences = [
         ("The data", _describe_data(context)),
         ("The model", describe_model(context)),
-        ("How good", _describe_quality(context)),
         ("The proof", found.sentence),
     ]
     if diagnosis is not None:
-        short = diagnosis.reason.partition(" What is known: ")[0]  # the rest is below
-        reason = context.worded(visible(short), _same_columns(context, diagnosis))
-        verdict = f"{diagnosis.verdict.capitalize()}: {reason[:1].lower()}{reason[1:]}"
-        sentences.insert(-1, ("The diagnosis", verdict))
+        sentences.insert(2, ("The diagnosis", f"{diagnosis.verdict.capitalize()}."))
     key_figures = (
         tag("div", tag("dt", name), tag("dd", tag("b", value), tag("small", note)))
         for name, value, note in _key_figures(context, quality, found)
@@ -244,18 +210,21 @@ def _key_figures(
     part = context.parts[0]
     where = f"{part.name} rows"
     if quality is not None:
-        for figure in quality.figures():
+        first, *others = quality.figures()
+        right = f"{int(part.scores.right.sum())} of {len(part.rows)} {where}"
+        yield first.name, str(first), f"{right}; {first.interval}"
+        for figure in others:
             yield figure.name, str(figure), figure.interval or where
         best, share = largest_class(context)
         yield "to beat", f"{share:.2%}", f"always predicting {visible(best, NAME)!r}"
     elif context.regresses:
-        for figure in error_figures(part)[:2]:
+        for figure in error_figures(part):
             yield figure.name, str(figure), figure.interval or where
         yield "to beat", amount(baseline_error(context)), "error of always predicting the median"
     else:
         yield "outliers", part_figures(part)["share"], where
     if not context.guesses:
-        yield "proved", "yes" if found.kind == "proved" else "no", "on the training rows"
+        yield "proved", "yes" if found.proved else "no", "on the training rows"
 
 
 def _describe_data(context: Context) -> Html:
@@ -284,10 +253,8 @@ def _describe_data(context: Context) -> Html:
 def describe_model(context: Context) -> str:
     """Return what the model is: its kind, its kernel, what comes before it."""
     machine = context.machine
-    name = type(machine).__name__
-    message = _MODELS.get(
-        name, f"{name}, a model from {type(machine).__module__.partition('.')[0]}."
-    )
+    kind = (inspect.getdoc(machine) or "").partition("\n")[0]
+    message = f"{type(machine).__name__}: {kind or 'a model of your own'}"
     kernel = getattr(machine, "kernel_", None)
     if kernel is not None and hasattr(kernel, "gram"):
         message += f" Kernel: {short_numbers(drop_addresses(repr(kernel)))}."
@@ -298,42 +265,6 @@ def describe_model(context: Context) -> str:
     if steps:
         message += " Preprocessing: " + ", ".join(type(step).__name__ for step in steps) + "."
     return message
-
-
-def _describe_quality(context: Context) -> str:
-    part = context.parts[0]
-    n, right = len(part.rows), int(part.scores.right.sum())
-    if context.regresses:
-        score, mean, largest = error_figures(part)
-        found = (
-            f"On the {part.name} rows R² = {score} (1 is perfect, 0 is no better than their "
-            f"mean); it is off by {mean} on average and by {largest} at most. Always predicting "
-            f"the median would be off by {amount(baseline_error(context))} on average."
-        )
-        quantile = context.machine.get_params().get("quantile")
-        if quantile is not None:
-            found += (
-                f" But it is no mean: a share of {quantile:g} of the targets is to lie below it."
-            )
-        return found
-    if not context.classifies:
-        found, percent = part_figures(part).values()
-        return f"It calls {found} of {n:,} {part.name} rows outliers ({percent})."
-    best, share = largest_class(context)
-    baseline = f"Always predicting {visible(best, NAME)!r} would be right on {share:.2%}."
-    correct = f"It is right on {right / n:.2%} ({right} of {n})"
-    if part.name != "test":
-        return f"{correct} of the rows it was fitted to; expect less of new ones. {baseline}"
-    low, high = wilson(right / n, n)
-    return (
-        f"{correct} of the test rows, which it has not seen; on new rows like these, expect "
-        f"between {low:.1%} and {high:.1%} (95 % interval). {baseline}"
-    )
-
-
-def _same_columns(context: Context, diagnosis: Any) -> bool:
-    """Return whether the columns that were diagnosed are those of X, and have names."""
-    return bool(context.named and context.numeric and diagnosis.n_features == len(context.names))
 
 
 def _find_warnings(context: Context, quality: Quality | None, diagnosis: Any) -> Iterator[str]:
@@ -350,8 +281,7 @@ def _find_warnings(context: Context, quality: Quality | None, diagnosis: Any) ->
     for part in context.parts:
         if part.sampled:
             yield f"There are many rows: figures are about {part.sampled}."
-    for warning in getattr(diagnosis, "warnings", ()):
-        yield context.worded(visible(warning), _same_columns(context, diagnosis))
+    yield from map(visible, getattr(diagnosis, "warnings", ()))
 
 
 def _warn_of_numbers(context: Context) -> Iterator[str]:

@@ -24,6 +24,12 @@ from maxmargin.runtime.html import Html, html, joined, table, tag, visible
 _DIGITS = 16  # of a hash
 _LINE = 10**5  # characters of a line of code
 _SETTINGS = 10  # of a search
+_REGRESSION = {"R²": "r2", "mean absolute error": "neg_mean_absolute_error"}
+_CLASSIFICATION = {
+    "accuracy": "accuracy",
+    "balanced accuracy": "balanced_accuracy",
+    "F1, mean of the classes": "f1_macro",
+}
 _LONGEST, _VALUE = 240, 60  # characters of a setting, and of one value in it
 
 
@@ -35,7 +41,7 @@ def provenance(context: Context, script: str | None) -> Html:
     return joined(
         [
             tag("pre", tag("code", Html("\n".join(html(line, _LINE) for line in lines)))),
-            *(tag("p", context.worded(message)) for message in _messages(context)),
+            *(tag("p", message) for message in _messages(context)),
             table(["", "shape and type", "SHA-256, first digits"], rows, "The training data"),
             tag(
                 "p",
@@ -78,51 +84,22 @@ def program(lines: list[str], comment: str = "") -> str:
 
 
 def figures_code(model: Any, X: str, y: str) -> list[str]:
-    """Return code that prints the figures of the report's first table for rows of these names."""
-    if is_regressor(model):
-        return [
-            "from sklearn.metrics import mean_absolute_error, r2_score",
-            "",
-            f"predicted = model.predict({X})",
-            f'print(f"R²: {{r2_score({y}, predicted):.4g}}")',
-            f'print(f"mean absolute error: {{mean_absolute_error({y}, predicted):.4g}}")',
-        ]
-    if not hasattr(model, "classes_"):
-        return [f"print(model.score({X}, {y}))"] if hasattr(model, "score") else []
-    lines = [
-        "from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score",
-        "",
-        f"predicted = model.predict({X})",
-        f'print(f"accuracy: {{accuracy_score({y}, predicted):.2%}}")',
-        f'print(f"balanced accuracy: {{balanced_accuracy_score({y}, predicted):.2%}}")',
-        f'f1 = f1_score({y}, predicted, average="macro", zero_division=0)',
-        'print(f"F1, mean of the classes: {f1:.2%}")',
-    ]
-    return lines + _auc_code(model, X, y)
-
-
-def _auc_code(model: Any, X: str, y: str) -> list[str]:
-    several = len(model.classes_) > 2
-    if getattr(model, "decision_function_shape", "ovr") == "ovo" and several:
-        return []
-    if hasattr(model, "decision_function"):
-        scores = f"scores = model.decision_function({X})"
-    elif hasattr(model, "predict_proba"):
-        scores = f"scores = model.predict_proba({X})" + ("" if several else "[:, 1]")
-    else:
-        return []
-    lines = ["from sklearn.metrics import roc_auc_score", scores]
-    if not several:
-        area = f"roc_auc_score({y} == model.classes_[1], scores)"
-        return [*lines, f'print(f"AUC: {{{area}:.2%}}")']
+    """Return code that prints figures of the report's first table for rows of these names."""
+    figures, written = _REGRESSION, "{abs(value):.4g}"
+    if not is_regressor(model):
+        figures, written = dict(_CLASSIFICATION), "{value:.2%}"
+        scored = hasattr(model, "decision_function") or hasattr(model, "predict_proba")
+        if not hasattr(model, "classes_"):
+            return []
+        if len(model.classes_) == 2 and scored:
+            figures["AUC"] = "roc_auc"
     return [
-        *lines,
-        "areas = [",
-        f"    roc_auc_score({y} == label, scores[:, k])",
-        "    for k, label in enumerate(model.classes_)",
-        f"    if label in {y}",
-        "]",
-        'print(f"AUC, each class against the rest: {sum(areas) / len(areas):.2%}")',
+        "from sklearn.metrics import get_scorer",
+        "",
+        f"figures = {figures!r}",
+        "for name, scorer in figures.items():",
+        f"    value = get_scorer(scorer)(model, {X}, {y})",
+        f'    print(f"{{name}}: {written}")',
     ]
 
 

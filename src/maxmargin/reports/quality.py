@@ -175,7 +175,7 @@ def quality(context: Context) -> Html:
     parts = [_figures(context)]
     parts += [tag("p", f"Of {part.sampled}.") for part in context.parts if part.sampled]
     if not context.test:
-        parts.append(tag("p", context.worded(_SEEN)))
+        parts.append(tag("p", _SEEN))
     return joined([*parts, *(_of_classes(context) if context.classifies else ())])
 
 

@@ -5,11 +5,10 @@ as the machine sees it, so that weights can be compared; for any other model, wh
 when the values of the column are shuffled among the rows. Shuffling treats all models alike, and
 refers to the columns that the user knows even in front of a pipeline.
 
-Worth looking at are confident mistakes, doubtful predictions, large errors and outliers. Rows have
-the numbers by which the user knows them.
+Worth looking at are confident mistakes, large errors and outliers. Rows have the numbers by which
+the user knows them.
 """
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,14 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.inspection import permutation_importance
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
+from sklearn.metrics import get_scorer
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.inspection.model_view import Scores, raw_scores, score_rows, take_rows
-from maxmargin.reports.certificate import proved
-from maxmargin.reports.context import NAME, Context, ScoredRows, count_rows
+from maxmargin.inspection.model_view import Scores, score_rows, take_rows
+from maxmargin.reports.certificate import is_proved
+from maxmargin.reports.context import NAME, Context
 from maxmargin.runtime.html import Html, bullets, joined, table, tag, visible
+from maxmargin.validation.sklearn_private import count_rows
 
 COLUMNS_SHOWN = 5  # columns beside a row
 _LISTED = 20  # columns in a table of importances
@@ -59,20 +60,19 @@ class Importances(NamedTuple):
     """What shuffling columns costs, by how many rows of which part, and by which metric.
 
     ``losses`` of the metric have a row for each of the ``columns`` tried, and a column for each
-    shuffle. ``changes`` are the mean changes of a score over the standard deviation of the scores.
+    shuffle.
     """
 
     columns: Ints
     losses: Floats
-    changes: Floats
     rows: int
     part: str
     metric: str
 
-    def first(self, count: int) -> list[int]:
-        """Return the columns that move the scores most."""
-        order = np.argsort(-self.changes, kind="stable")
-        return [int(j) for j in self.columns[order[:count]]]
+    @property
+    def order(self) -> Ints:
+        """The positions among ``columns``, the largest mean loss first."""
+        return np.argsort(-self.losses.mean(axis=1), kind="stable")
 
 
 def importances(context: Context, metric: str) -> Importances | None:
@@ -87,18 +87,16 @@ def importances(context: Context, metric: str) -> Importances | None:
     shuffled = np.random.default_rng(0).permutation(len(part.rows))
     some = np.sort(shuffled[: int(np.clip(affordable, _FEWEST, _ROWS))])
     rows, y = take_rows(part.X, some), None if part.y is None else part.y[some]
-    scores = _scores(context, rows)
-    tried, spread = _candidates(rows, scores, len(context.names)), float(scores.std()) or 1.0
+    tried = _candidates(rows, part.scores.raw[some], len(context.names))
+    rate = _scorer(context, metric)
     here = np.arange(len(some))[:, np.newaxis]
 
-    def score(_: Any, places: Ints, y: Any) -> dict[str, float]:
+    def score(model: Any, places: Ints, y: Any) -> float:
         """Score the rows after one column was shuffled as the places in it were."""
         moved = rows
         for k in np.flatnonzero((places != here).any(axis=0)):
             moved = reorder_column(rows, int(tried[k]), places[:, k])
-        again = _scores(context, moved)
-        change = float(np.abs(again - scores).mean()) / spread
-        return {"metric": _rate(context, y, again, metric), "still": -change}
+        return float(rate(model, moved, y))
 
     found = permutation_importance(
         context.model,
@@ -108,8 +106,15 @@ def importances(context: Context, metric: str) -> Importances | None:
         n_repeats=_REPEATS,
         random_state=0,
     )
-    losses, changes = found["metric"].importances, found["still"].importances_mean
-    return Importances(tried, losses, changes, len(some), part.name, metric)
+    return Importances(tried, found.importances, len(some), part.name, metric)
+
+
+def _scorer(context: Context, metric: str) -> Any:
+    if context.classifies:
+        return get_scorer(metric.replace(" ", "_"))
+    if context.regresses:
+        return get_scorer("r2")
+    return lambda model, X, _: np.mean(model.decision_function(X))
 
 
 def reorder_column(X: Any, column: int, order: Ints) -> Any:
@@ -196,14 +201,12 @@ def _table(columns: list[Column], caption: str) -> Html:
 
 def inner_names(context: Context, width: int) -> list[str]:
     """Return the names of the columns that the machine sees."""
-    names: Any = np.asarray(context.names, dtype=object)
-    for step in context.view.steps:
-        before, names = names, ()
-        for given in ((), (before,)):  # those it was fitted to, or better those of the step before
-            with suppress(AttributeError, TypeError, ValueError):
-                names = step.get_feature_names_out(*given)
-        if not len(names):
-            break
+    names: Any = context.names
+    if context.view.steps:
+        steps = make_pipeline(*context.view.steps)
+        names = ()
+        with suppress(AttributeError, TypeError, ValueError):
+            names = steps.get_feature_names_out(np.asarray(context.names, dtype=object))
     if len(names) != width:
         return [f"prepared column {j + 1}" for j in range(width)]
     return [str(name) for name in names]
@@ -213,62 +216,38 @@ def _importance_table(context: Context, found: Importances) -> Html:
     """Return a table of what shuffling each column costs, the largest loss first."""
     message = (
         f"How much {found.metric} is lost when the values of a column are shuffled among the rows: "
-        f"mean and standard deviation of {_REPEATS} shuffles of {found.rows:,} {found.part} rows; "
-        "beside it, how far the model's scores move, in standard deviations of the scores. Columns "
-        "with the same information stand in for each other, so each may seem to matter little."
+        f"mean and standard deviation of {_REPEATS} shuffles of {found.rows:,} {found.part} rows. "
+        "Columns with the same information stand in for each other, so each may seem to matter "
+        "little."
     )
     means, deviations = found.losses.mean(axis=1), found.losses.std(axis=1)
-    keys, ties = means, found.changes
     if (means <= 2 * deviations).all():
-        message += (
-            " No single column matters more than chance would explain, so columns are ordered by "
-            "how far the scores move."
-        )
-        keys, ties = found.changes, means
-    order = np.lexsort((-ties, -keys))
-    largest = max(1e-12, float(keys.max()))
+        message += " No single column matters more than chance would explain."
+    largest = max(1e-12, float(means.max()))
     show = "{:.1%}".format if context.classifies else "{:.3g}".format
     lines = [
         [
             visible(context.names[found.columns[k]], NAME),
             f"{show(means[k])} ± {show(deviations[k])}",
-            f"{found.changes[k]:.2f}",
-            _bar(keys[k] / largest),
+            _bar(means[k] / largest),
         ]
-        for k in order[:_LISTED]
+        for k in found.order[:_LISTED]
     ]
-    heads = ["column", f"{found.metric} lost", "scores move", ""]
-    tried, width = len(order), len(context.names)
+    tried, width = len(means), len(context.names)
     caption = (
         f"The {len(lines)} columns that matter most, of {tried}." if len(lines) < tried else ""
     )
     if tried < width:
         which = "that vary most with the scores" if context.numeric else "that come first"
         caption += f" Of {width} columns, the {tried} {which} were tried."
-    return joined([tag("p", message), table(heads, lines, caption)])
+    return joined(
+        [tag("p", message), table(["column", f"{found.metric} lost", ""], lines, caption)]
+    )
 
 
 def _bar(share: float) -> Html:
     """Return a bar of a length between 0 and 1."""
     return tag("span", class_="bar", style=f"--share: {100 * min(1.0, max(0.0, share)):.1f}%")
-
-
-def _scores(context: Context, X: Any) -> Floats:
-    """Return the scores of rows, from which predictions follow."""
-    if context.classifies:
-        classes = np.asarray(context.machine.classes_)
-        return raw_scores(context.machine, context.view.transform(X), classes)[0]
-    score = context.model.predict if context.regresses else context.model.decision_function
-    return np.asarray(score(X), dtype=np.float64)
-
-
-def _rate(context: Context, y: Any, scores: Floats, metric: str) -> float:
-    """Return the metric of the predictions that go with scores."""
-    if not context.classifies:
-        return float(r2_score(y, scores) if context.regresses else scores.mean())
-    best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-    rate = balanced_accuracy_score if metric == "balanced accuracy" else accuracy_score
-    return float(rate(y, np.asarray(context.machine.classes_)[best]))
 
 
 def _candidates(rows: Any, scores: Any, width: int) -> npt.NDArray[np.int64]:
@@ -325,18 +304,14 @@ def _describe_support(context: Context, count: int) -> str:
     message = f"{count} support vectors, {share:.1%} of the training rows."
     if not hasattr(machine, "certificate_"):
         return message
-    if not proved(machine):
+    if not is_proved(machine):
         return (
             f"{message} It is not proved that these are the right ones: their kinds and α are "
             "those at the moment the solver stopped, and not exact."
         )
     if hasattr(machine, "nu"):  # a share of all rows
         return message
-    kept = "costs" if hasattr(machine, "coef_") else "kernel and costs"
-    if machine is not context.model:
-        kept = f"{kept.replace(' and', ',')} and preparation of the columns"
-    same = f"Fitted to these rows alone, with the same {kept}, the model would be the same."
-    return f"{message} {same}"
+    return f"{message} Fitted in the same way to these rows alone, the model would be the same."
 
 
 def _support_table(
@@ -398,59 +373,41 @@ def _kinds(machine: Any) -> Any:
 
 
 def notable_rows(context: Context, columns: list[int]) -> Html:
-    """Return tables of the rows worth looking at, with the values of some columns."""
-    message = f"{_describe_numbers(context)}.".replace("rows", "Rows", 1)
-    if 0 < len(columns) < len(context.names) and not context.guesses:
-        message += f" Shown are the {len(columns)} columns that move the model's scores most."
-    parts = [joined(_rows_of_part(context, part, columns)) for part in context.parts]
-    return joined([tag("p", message), *parts])
-
-
-def _rows_of_part(context: Context, part: ScoredRows, columns: list[int]) -> Iterator[Html]:
-    yield tag("h3", f"{part.name} rows".capitalize())
-    if part.sampled:
-        yield tag("p", f"Among {part.sampled}.")
+    """Return a table of the rows worth looking at, with the values of some columns."""
+    part = context.parts[0]
     right, values = part.scores.right, np.nan_to_num(part.scores.values, nan=-np.inf)
-
-    def shown(wanted: Any, keys: Any, caption: str) -> Html:
-        first = [int(k) for k in np.argsort(keys, kind="stable") if wanted[k]][:LOOKED_AT]
-        return _row_table(context, part, first, columns, caption)
-
-    wrong = np.count_nonzero(~right)
+    wrong, order = ~right, np.argsort(values, kind="stable")
     if context.regresses:
-        yield shown(right, -np.abs(values), "The largest errors")
-    elif not context.classifies:
-        caption = f"The farthest of {wrong} outliers"
-        yield shown(~right, values, caption) if wrong else tag("p", "No outliers.")
-    elif not wrong:
-        yield tag("p", f"No mistakes: all {len(right)} are right.")
-    elif context.guesses:
-        yield tag("p", f"{wrong} of {len(right)} are wrong; the model treats all rows alike.")
-    else:
-        caption = (
-            f"Confidently wrong: {min(wrong, LOOKED_AT)} of {wrong} mistakes, the farthest on the "
-            "wrong side first. Are their labels right?"
+        wrong, order = right, np.argsort(-np.abs(values), kind="stable")
+    chosen = order[wrong[order]][:LOOKED_AT]
+    if not len(chosen):
+        nothing = "all are right" if context.classifies else "no outliers"
+        return tag("p", f"None among {len(right)} {part.name} rows: {nothing}.")
+    if context.guesses:
+        return tag(
+            "p", f"{wrong.sum()} of {len(right)} are wrong; the model treats all rows alike."
         )
-        yield shown(~right, values, caption)
-    if context.classifies and not context.guesses and right.any():
-        caption = "Barely right: the nearest to the boundary first."
-        yield shown(right, np.abs(values), caption)
-
-
-def _row_table(
-    context: Context, part: ScoredRows, chosen: list[int], columns: list[int], caption: str
-) -> Html:
-    scores = part.scores
+    caption = f"{len(chosen)} of {wrong.sum()} outliers, the farthest first"
+    if context.regresses:
+        caption = "The largest errors"
+    elif context.classifies:
+        caption = f"{len(chosen)} of {wrong.sum()} mistakes, the farthest on the wrong side first"
+    caption += f"; {part.sampled or f'{part.name} rows'}; {_describe_numbers(context)}."
+    message = "Are their labels right?" if context.classifies else ""
+    if 0 < len(columns) < len(context.names):
+        message += f" Shown are the {len(columns)} columns that matter most."
     y = None if part.y is None else part.y[chosen]
-    some = replace(scores, predicted=scores.predicted[chosen], values=scores.values[chosen])
+    some = replace(
+        part.scores, predicted=part.scores.predicted[chosen], values=part.scores.values[chosen]
+    )
     heads = [visible(context.names[j], NAME) for j in columns] or ["value"]
-    values = [row_values(part.X, k, columns) for k in chosen]
+    cells = [row_values(part.X, int(k), columns) for k in chosen]
     shown = [
         (context.wording.row, [visible(n, NAME) for n in part.numbers[chosen]]),
         *_score_columns(context, y, some),
-        *zip(heads, map(list, zip(*values, strict=True)), strict=True),
+        *zip(heads, map(list, zip(*cells, strict=True)), strict=True),
     ]
-    return _table(shown, caption)
+    return joined([tag("p", message) if message else "", _table(shown, caption)])
 
 
 def row_values(X: Any, row: int, columns: list[int]) -> list[str]:
