@@ -86,7 +86,7 @@ def test_a_held_feature_s_name_is_escaped_once() -> None:
     display = mm.plots.MarginDisplay.from_estimator(
         mm.LinearSVC().fit(X, y), X, y, features=("a", "b")
     )
-    assert any(r"slice at \$c\$ =" in words.get_text() for words in display.ax_.texts)
+    assert any(r"slice with \$c\$ =" in words.get_text() for words in display.ax_.texts)
 
 
 @pytest.mark.parametrize("bad", [None, np.nan], ids=str)

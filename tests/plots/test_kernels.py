@@ -55,20 +55,6 @@ def test_panels_show_the_columns_of_transform(rings: tuple[Any, Any], model: Any
     assert_whole(display)
 
 
-def test_the_title_says_what_separate_says() -> None:
-    X, y = mm.datasets.moons(100, random_state=0)
-    rings_too = mm.datasets.circles(100, radii=(0.25, 1.0), random_state=0)
-    verdicts = set()
-    for rows, labels in ((X, y), rings_too):
-        fitted = mm.KernelPCA(3, kernel=RBF(gamma=1.0)).fit(rows)
-        display = PCA.from_estimator(fitted, rows, labels)
-        found = mm.separate(fitted.transform(rows), labels).separable
-        title = display.figure_._suptitle.get_text()
-        assert title == f"The classes are {'' if found else 'not '}separable in PC1–3"
-        verdicts.add(found)
-    assert verdicts == {True, False}
-
-
 def test_columns_are_chosen_by_number_or_name(model: Any) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 4)).astype(np.float32)

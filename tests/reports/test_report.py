@@ -49,7 +49,6 @@ from maxmargin.reports.quality import COLOURED, Quality, auc_interval, quality_o
 from maxmargin.reports.tables import (
     SUPPORT_VECTORS,
     importances,
-    reorder_column,
     row_values,
 )
 from tests.support.browser import CHROMIUM, Browser, browser
@@ -168,7 +167,7 @@ MODELS: dict[str, tuple[Any, Any, Any, str]] = {
     "linear": (mm.LinearSVC(), X, NAMES, "no other hyperplane"),
     "joint": (mm.LinearSVC(multi_class="crammer_singer"), X, THREE, "no other set of hyperplanes"),
     "hard": (mm.HardMarginSVC(), APART, APART_Y, "no other hyperplane"),
-    "vote": (mm.BayesPointClassifier(), APART, APART_Y, "a vote, not an optimum"),
+    "vote": (mm.BayesPointClassifier(), APART, APART_Y, "There is none"),
     "nu": (mm.NuSVC(nu=0.4), X, Y, "no other boundary"),
     "SVR": (mm.SVR(), X, TARGET, "no other function"),
     "LinearSVR": (mm.LinearSVR(), X, TARGET, "no other function"),
@@ -326,12 +325,6 @@ def test_any_number_of_classes_has_a_table_of_confusions(write: Callable[..., Pa
     assert len(by_class) == 25
     recall = metrics.recall_score(y, model.predict(rows), average=None)
     assert [line[3].partition(" ")[0] for line in by_class] == [f"{share:.1%}" for share in recall]
-    confusions = found.table("label", "taken for")
-    np.fill_diagonal(matrix, 0)
-    assert [int(line[2]) for line in confusions] == sorted(matrix.ravel(), reverse=True)[:10]
-    names = model.classes_.tolist()
-    for line in confusions:
-        assert matrix[names.index(line[0]), names.index(line[1])] == int(line[2])
 
 
 def test_too_many_classes_are_listed_only(write: Callable[..., Page]) -> None:
@@ -409,19 +402,6 @@ def test_rows_have_the_numbers_of_the_user_everywhere(write: Callable[..., Page]
     assert support == set((10 * train[model.support_] + 7).tolist())
     wrong = {int(line[0]) for table in tables for line in table[1:] if line[1] != line[2]}
     assert wrong >= set((10 * test[model.predict(X[test]) != NAMES[test]] + 7).tolist())
-
-
-def test_rows_that_contradict_each_other_are_named(write: Callable[..., Page]) -> None:
-    rows = np.repeat(np.arange(20.0), 2)[:, np.newaxis]
-    y = np.repeat([0, 1], 20)
-    y[[4, 30]] = 1 - y[[4, 30]]
-    numbers = np.arange(40) + 100
-    told = mm.diagnose(rows, y, max_time=5.0)
-    found = write(mm.LinearSVC().fit(rows, y), rows, y, diagnosis=told, rows=numbers)
-    assert found.table("rows", "labels") == [
-        ["104, 105", "0, 1"],
-        ["130, 131", "0, 1"],
-    ]
 
 
 # Columns that matter.
@@ -507,10 +487,9 @@ def test_losses_are_by_the_stated_metric() -> None:
     model = KNeighborsClassifier().fit(WIDE, WIDE_Y)
     found = importances(make_context(model, WIDE, WIDE_Y), "accuracy")
     assert found is not None
-    assert found.metric == "accuracy"
     theirs = permutation_importance(model, WIDE, WIDE_Y, random_state=0)
     assert found.losses == pytest.approx(theirs.importances)
-    assert found.columns[found.losses.mean(axis=1).argmax()] == 3
+    assert found.order[0] == 3
     assert importances(_context(DummyClassifier(), WIDE, WIDE_Y), "accuracy") is None
 
 
@@ -559,12 +538,12 @@ def test_support_vectors_by_slack_with_kinds(write: Callable[..., Page]) -> None
         assert float(line[4]) == pytest.approx(model.alpha_[:, row].max(), rel=1e-3)
 
 
-def test_rows_that_were_not_fitted_to_get_no_labels(write: Callable[..., Page]) -> None:
+def test_support_vectors_are_not_looked_up_in_other_rows(write: Callable[..., Page]) -> None:
     model = mm.SVC().fit(X, Y)
     for rows, y in ((X[:50], Y[:50]), (X + 0.01, Y)):
         found = write(model, rows, y)
         assert "X is not what the model was fitted to" in found.text
-        assert found.table("row", "kind")
+        assert not [table for table in found.tables if "α" in table[0]]
 
 
 def test_mistakes_are_the_mistakes_the_worst_first(write: Callable[..., Page]) -> None:
@@ -592,22 +571,18 @@ def _context(model: Any, X: Any, y: Any) -> context.Context:
     return make_context(model.fit(X, y), X, y)
 
 
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pd.DataFrame], ids=str)
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame], ids=str)
 def test_the_columns_that_decide_are_shown(make: Any) -> None:
     rows = make(WIDE)
     if hasattr(rows, "columns"):
         rows.columns = [f"c{j}" for j in range(8)]
     found = importances(_context(mm.LinearSVC(C=10.0), rows, WIDE_Y), "accuracy")
     assert found is not None
-    chosen = found.columns[found.order].tolist()
-    assert chosen[:2] == [3, 6]
-    assert row_values(rows, 4, chosen)[0] == f"{WIDE[4, 3]:.5g}"
-    for j in (0, 5):
-        dealt = reorder_column(rows, j, np.roll(np.arange(60), 1))
-        dealt = dealt.toarray() if sp.issparse(dealt) else np.asarray(dealt)
-        assert np.array_equal(np.sort(dealt[:, j]), np.sort(WIDE[:, j]))
-        assert not np.array_equal(dealt[:, j], WIDE[:, j])
-        assert np.array_equal(np.delete(dealt, j, axis=1), np.delete(WIDE, j, axis=1))
+    assert found.order[:2].tolist() == [3, 6]
+    assert row_values(rows, 4, found.order.tolist())[0] == f"{WIDE[4, 3]:.5g}"
+    sparse = sp.csr_array(WIDE)
+    assert row_values(sparse, 4, [3]) == [f"{WIDE[4, 3]:.5g}"]
+    assert importances(_context(mm.LinearSVC(), sparse, WIDE_Y), "accuracy") is None
 
 
 def test_many_rows_are_sampled_openly(
@@ -780,10 +755,10 @@ def test_each_kind_has_its_pictures(name: str) -> None:
     model, rows, y, _ = MODELS[name]
     captions = " ".join(p.caption for p in figures.choose_figures(_context(model, rows, y)))
     expected = {
-        "SVC": ["boundary, with margins", "own side", "kernel matrix", "principal components"],
-        "three": ["boundary, with margins", "leads", "kernel matrix", "principal components"],
-        "SVR": ["diagonal", "Residuals", "kernel matrix", "principal components"],
-        "one class": ["boundary", "outliers", "kernel matrix", "principal components"],
+        "SVC": ["boundary, with margins", "own side", "kernel matrix"],
+        "three": ["boundary, with margins", "leads", "kernel matrix"],
+        "SVR": ["diagonal", "Residuals", "kernel matrix"],
+        "one class": ["boundary", "outliers", "kernel matrix"],
         "linear": ["boundary, with margins", "own side"],
         "given": ["along the boundary", "own side", "kernel matrix"],
         "texts": ["along the boundary", "own side"],

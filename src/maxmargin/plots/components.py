@@ -2,8 +2,8 @@
 
     projection of x:  [k − 1ᵀK/n] H vₘ/√λₘ,    HKH = V Λ Vᵀ,    H = I − 11ᵀ/n
 
-The three components are drawn in pairs. A picture proves nothing, so the title says what
-``separate`` finds in all three.
+The three components are drawn in pairs. A picture proves nothing: ``mm.separate`` says whether
+planes separate the classes in them.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,9 @@ from sklearn.utils import get_tags
 from maxmargin._typing import Floats
 from maxmargin.plots import planar, style
 from maxmargin.plots.style import scatter
-from maxmargin.separability import separate
 from maxmargin.validation.data import check_labels
 
 _PAIRS = ((0, 1), (0, 2), (1, 2))
-_SECONDS = 2.0  # for each pair of classes; after that, separability stays undecided
 
 
 @dataclass(eq=False, repr=False)
@@ -38,8 +36,6 @@ class KernelPCADisplay(style.Display):
         Labels.
     shares : ndarray of shape (3,) or None, default=None
         Share of the variance that each component explains.
-    separable : bool or None, default=None
-        Whether planes separate the classes in the three components; None if undecided.
     names : pair of str, default=("x₁", "x₂")
         Names of the two columns.
 
@@ -54,8 +50,8 @@ class KernelPCADisplay(style.Display):
     >>> X, y = mm.datasets.circles(200, radii=(0.25, 1.0), random_state=0)
     >>> model = mm.KernelPCA(3, kernel="rbf", gamma=1.0).fit(X)
     >>> display = mm.plots.KernelPCADisplay.from_estimator(model, X, y)
-    >>> display.separable, display.ax_.shape
-    (True, (2, 2))
+    >>> display.ax_.shape
+    (2, 2)
     """
 
     points: Floats | None
@@ -63,7 +59,6 @@ class KernelPCADisplay(style.Display):
     y: npt.NDArray[Any] | None = None
     _: KW_ONLY
     shares: Floats | None = None
-    separable: bool | None = None
     names: Sequence[str] = ("x₁", "x₂")
 
     @classmethod
@@ -76,7 +71,7 @@ class KernelPCADisplay(style.Display):
         features: tuple[Any, Any] = (0, 1),
         ax: Any = None,
     ) -> Self:
-        """Project rows by a fitted kernel PCA, test whether they are separable, and draw.
+        """Project rows by a fitted kernel PCA, and draw.
 
         Parameters
         ----------
@@ -100,14 +95,11 @@ class KernelPCADisplay(style.Display):
                 f"estimator has {Z.shape[-1]} components, and three are drawn: fit KernelPCA(3)."
             )
         labels = None if y is None else check_labels(y, len(Z))
-        separable = None
-        if labels is not None and len(np.unique(labels)) > 1:
-            separable = separate(Z[:, :3], labels, max_time=_SECONDS).separable
         points, names = _choose_columns(estimator, X, features)
         shares = getattr(estimator, "explained_variance_ratio_", None)
         if shares is not None:
             shares = np.asarray(shares[:3], dtype=np.float64)
-        found = cls(points, Z[:, :3], labels, shares=shares, separable=separable, names=names)
+        found = cls(points, Z[:, :3], labels, shares=shares, names=names)
         return found.plot(ax)
 
     def _axes(self, ax: Any) -> Any:
@@ -137,18 +129,8 @@ class KernelPCADisplay(style.Display):
             panel.set_title(f"PC{i + 1} and PC{j + 1}")
         if self.y is not None:
             style.legend_under(axes, self.points_[1])
-        lines = [self._verdict(len(classes)), style.sampled(len(shown), len(y))]
+        lines = ["The first three principal components", style.sampled(len(shown), len(y))]
         first.figure.suptitle("\n".join(filter(None, lines)))
-
-    def _verdict(self, n_classes: int) -> str:
-        if n_classes < 2:
-            return "The first three principal components"
-        if self.separable is None:
-            return "Separable in PC1–3? Undecided"
-        if self.separable:
-            which = "The classes" if n_classes == 2 else "All pairs of classes"
-            return f"{which} are separable in PC1–3"
-        return f"{'The' if n_classes == 2 else 'Some'} classes are not separable in PC1–3"
 
 
 def _choose_columns(

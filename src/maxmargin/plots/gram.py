@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats
 from maxmargin.inspection.model_view import view_model
 from maxmargin.kernels import as_kernel, check_kernel
+from maxmargin.kernels.base import literal
 from maxmargin.plots import style
 from maxmargin.plots.style import text, thin
 from maxmargin.validation.data import check_labels
@@ -118,7 +119,7 @@ class GramDisplay(style.Display):
             spectrum[::-1],
             rounding=len(K) * float(np.finfo(values.dtype).eps) * float(abs(spectrum).max()),
             labels=None if y is None else labels[place],
-            name=style.kernel_name(resolved),
+            name=style.short_numbers(literal(resolved)),
             n_rows=len(prepared),
         ).plot(ax)
 

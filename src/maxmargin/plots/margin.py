@@ -131,7 +131,6 @@ class MarginDisplay(style.Display):
         y: Any = None,
         *,
         features: Any = None,
-        at: Any = "median",
         view: str = "auto",
         pair: tuple[Any, Any] | None = None,
         grid_resolution: int = 200,
@@ -152,10 +151,8 @@ class MarginDisplay(style.Display):
         y : array-like of shape (n,)
             Labels; not needed by outlier detectors.
         features : pair of int or str, optional
-            The two features to draw, by number or name.
-        at : "median", "mean" or array of shape (d,), default="median"
-            Where the other features are held: the boundary is that of this slice, the points are
-            projected onto it.
+            The two features to draw, by number or name. The others are held at their medians:
+            the boundary is that of this slice, the points are projected onto it.
         view : {"auto", "data", "margin"}, default="auto"
             Features; or the signed distance f/‖w‖ (of a kernel in its feature space, of a
             pipeline in the space of its last step) and the largest spread orthogonal to w, which
@@ -199,13 +196,13 @@ class MarginDisplay(style.Display):
             shown = _view_along_w(boundary, table, rows)
         else:
             i, j = _check_features(table, features)
-            held = _held_values(table, at)
+            held = _medians(table)
             shown = _view_two_features(boundary, table, rows, (i, j), held, grid_resolution)
         ends, messages = None, [sampled]
         if view == "margin" or table.shape[1] == 2:  # f in the plane drawn is f of the points
             ends = _slack_ends(shown, sides[rows], slack)
         else:
-            messages = [*_slice_messages(table, rows, (i, j), held, at, kinds), sampled]
+            messages.insert(0, _describe_slice(table, (i, j), held))
         if support is None and boundary.has_margins:
             messages.append("not known to be the rows it was fitted to: no support vectors")
         return cls(
@@ -443,47 +440,23 @@ def _feature_names(X: Any) -> list[str]:
     return [f"feature {k}" for k in range(X.shape[1])]
 
 
-def _held_values(X: Any, at: Any) -> Floats:
-    """Return a value for each column: its median, its mean, or those given."""
+def _medians(X: Any) -> Floats:
+    """Return the median of each column."""
     if X.shape[1] == 2:  # both are drawn
         return np.zeros(2)
-    if isinstance(at, str):
-        if at not in ("median", "mean"):
-            raise ValueError(f"at must be 'median', 'mean' or an array of values, got {at!r}")
-        if sp.issparse(X):
-            found = X.mean(axis=0) if at == "mean" else csc_median_axis_0(X.tocsc())
-            return np.asarray(found, dtype=np.float64).ravel()
-        average = np.median if at == "median" else np.mean
-        return np.asarray(average(planar.columns(X, range(X.shape[1])), axis=0))
-    values = np.asarray(at, dtype=np.float64)
-    if values.shape != (X.shape[1],) or not np.isfinite(values).all():
-        raise ValueError(
-            f"at must hold one finite value for each of the {X.shape[1]} features (those of the "
-            f"two drawn are not used), got shape {values.shape}"
-        )
-    return values
+    if sp.issparse(X):
+        return np.asarray(csc_median_axis_0(X.tocsc()), dtype=np.float64)
+    return np.asarray(np.median(planar.columns(X, range(X.shape[1])), axis=0))
 
 
-def _slice_messages(
-    X: Any, rows: Any, drawn: tuple[int, int], held: Floats, at: Any, kinds: Any
-) -> list[str]:
-    """Return where the other features are held, and how many points are not there."""
+def _describe_slice(X: Any, drawn: tuple[int, int], held: Floats) -> str:
+    """Return where the other features are held."""
     rest = [k for k in range(X.shape[1]) if k not in drawn]
-    where = f"slice: {len(rest)} other features at "
-    where += f"their {at}" if isinstance(at, str) else "given values"
+    where = f"{len(rest)} other features at their median"
     if len(rest) <= _FEW:
         names = _feature_names(X)
-        where = "slice at " + ", ".join(f"{visible(names[k], 16)} = {held[k]:.3g}" for k in rest)
-    table = take_rows(X, rows)
-    off = np.zeros(len(rows), dtype=bool)
-    for batch in gen_batches(len(rest), max(1, _BLOCK // len(rows))):
-        values = planar.columns(table, rest[batch])
-        rounding = 1e-9 * np.maximum(1.0, np.abs(values).max(axis=0))
-        off |= (np.abs(values - held[rest[batch]]) > rounding).any(axis=1)
-    if kinds is None:
-        return [where, f"points projected; {off.sum():,} of {len(off):,} points lie off it"]
-    off = off[kinds != ""]
-    return [where, f"points projected; {off.sum():,} of {len(off):,} support vectors lie off it"]
+        where = ", ".join(f"{visible(names[k], 16)} = {held[k]:.3g}" for k in rest)
+    return f"slice with {where}; points projected onto it"
 
 
 def _grid(

@@ -46,13 +46,6 @@ def find_certificate(context: Context) -> Finding:
         return _find_mistake_bound(machine)
     if context.guesses:
         return Finding(False, f"{name} only guesses: there is nothing to prove.")
-    if hasattr(machine, "standard_error_"):
-        return Finding(
-            False,
-            "There is none to give: the model is a vote, not an optimum. Drawing the voters at "
-            f"random leaves a standard error of {machine.standard_error_:.2g} between the classes, "
-            f"as {machine.effective_sample_size_:,.0f} independent ones would.",
-        )
     certificate = getattr(machine, "certificate_", None)
     brought = isinstance(certificate, Certificate)
     if not brought:

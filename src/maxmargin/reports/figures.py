@@ -15,15 +15,12 @@ from sklearn.metrics import PrecisionRecallDisplay, PredictionErrorDisplay, RocC
 
 from maxmargin import plots
 from maxmargin._typing import Floats
-from maxmargin.inspection.model_view import take_rows
 from maxmargin.plots import style
 from maxmargin.plots.style import GREY, WRONG, colour, foreground, legend_below
 from maxmargin.reports.context import Context, ScoredRows
-from maxmargin.reports.tables import inner_names
 from maxmargin.runtime.html import Html, html, joined, tag, visible
 
 _DPI = 130
-_COMPONENT_ROWS = 1000  # for kernel principal components
 _OPERATIONS = 2e9  # for drawing a boundary in the plane: a few seconds
 _FINEST, _COARSEST = 200, 40  # points along a side of its grid
 _BINS = 40
@@ -103,7 +100,7 @@ def choose_figures(context: Context) -> Iterator[ReportFigure]:
     if not context.guesses:
         yield from _boundaries(context)
         yield from _score_figures(context)
-    yield from _components(context)
+    yield from _gram(context)
     if isinstance(getattr(context.machine, "trace_", None), list):
         caption = "How the gap closed: the distance to the best possible objective over time."
         make = plots.ConvergenceDisplay.from_estimator
@@ -173,8 +170,8 @@ def _score_figures(context: Context) -> Iterator[ReportFigure]:
     yield ReportFigure(caption, lambda: Drawing(lambda ax: draw_precision(ax, part, classes)))
 
 
-def _components(context: Context) -> Iterator[ReportFigure]:
-    """Yield the kernel matrix and kernel components, if there is a kernel."""
+def _gram(context: Context) -> Iterator[ReportFigure]:
+    """Yield the kernel matrix, if there is a kernel."""
     kernel = getattr(context.machine, "kernel_", None)
     if hasattr(context.machine, "coef_") or not hasattr(kernel, "gram"):
         return
@@ -185,23 +182,8 @@ def _components(context: Context) -> Iterator[ReportFigure]:
         rows = context.view.transform(part.X)
         return plots.GramDisplay.from_estimator(context.machine, rows, labels)
 
-    def components() -> Any:
-        from maxmargin.estimators import KernelPCA
-
-        some = np.sort(np.random.default_rng(0).permutation(len(part.rows))[:_COMPONENT_ROWS])
-        rows = context.view.transform(take_rows(part.X, some))
-        fitted = KernelPCA(3, kernel=kernel).fit(rows)
-        chosen = None if labels is None else labels[some]
-        display = plots.KernelPCADisplay.from_estimator(fitted, rows, chosen)
-        if np.ndim(rows) == 2 and rows.shape[1] > 1 and context.named:
-            display.names = inner_names(context, rows.shape[1])[:2]
-        return display
-
     order = "sorted by class" if context.classifies else "sorted by their first component"
     yield ReportFigure(f"The kernel matrix of training rows, {order}, and its spectrum.", gram)
-    if not (context.pairwise or getattr(kernel, "takes_objects", False)):
-        caption = "Training rows as the kernel sees them: their first kernel principal components."
-        yield ReportFigure(caption, components)
 
 
 def draw_scores(ax: Any, part: ScoredRows, classes: Sequence[Any]) -> None:

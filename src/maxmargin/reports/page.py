@@ -2,9 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,17 +28,14 @@ from maxmargin.reports.quality import (
 )
 from maxmargin.reports.tables import (
     COLUMNS_SHOWN,
-    Importances,
     columns,
     importances,
     notable_rows,
     support,
 )
-from maxmargin.runtime.html import Html, bullets, html, joined, table, tag, visible
+from maxmargin.runtime.html import Html, bullets, html, joined, tag, visible
 
 _SECONDS = 10.0  # for a diagnosis
-_CONFLICTS = 10  # groups of equal rows with different labels
-_MEMBERS = 12  # rows of such a group
 _CLASSES = 10  # listed
 _BEWARE = 6  # sentences
 _FEW = 100  # test rows
@@ -63,66 +60,36 @@ def page(context: Context, diagnosis: Diagnosis | None, theme: str, script: str 
     )
 
 
-class Contents(NamedTuple):
-    """What the sections are made of; ``beside`` are the columns shown beside a row."""
-
-    context: Context
-    diagnosis: Diagnosis | None
-    refused: str  # why there is no diagnosis
-    proved: Finding
-    mattering: Importances | None
-    beside: list[int]
-    theme: str
-    script: str | None
-
-
-class Section(NamedTuple):
-    """A part of the page: its address, its title, what makes it, and whether there is one."""
-
-    name: str
-    title: str
-    make: Callable[[Contents], Html]
-    needed: Callable[[Contents], bool] = lambda _: True
-
-
-SECTIONS = (
-    Section("summary", "In short", lambda of: _summarize(of.context, of.diagnosis, of.proved)),
-    Section("quality", "How good it is", lambda of: quality(of.context)),
-    Section("diagnosis", "What the data allow", lambda of: _diagnosis(*of[:3])),
-    Section("proof", "What is proved", lambda of: proof(of.context, of.proved)),
-    Section("columns", "Columns that matter", lambda of: columns(of.context, of.mattering)),
-    Section("pictures", "Pictures", lambda of: figures(of.context, of.theme)),
-    Section("support", "Support vectors", lambda of: support(of.context)),
-    Section("looking", "Rows worth looking at", lambda of: notable_rows(of.context, of.beside)),
-    Section(
-        "search",
-        "The search",
-        lambda of: search_results(of.context.view.search, of.theme),
-        lambda of: of.context.view.search is not None,
-    ),
-    Section("again", "How to reproduce it", lambda of: provenance(of.context, of.script)),
-)
-
-
 def _body(context: Context, diagnosis: Diagnosis | None, theme: str, script: str | None) -> Html:
-    """Return the summary, the table of contents, and all sections."""
+    """Return the summary, the table of contents, and all sections: address, title, markup."""
     diagnosis, refused = _find_diagnosis(context, diagnosis)
+    found, search = find_certificate(context), context.view.search
     mattering = importances(context, scoring_of(context, diagnosis))
     beside = [*range(len(context.names))][:COLUMNS_SHOWN]
     if mattering is not None and len(context.names) > COLUMNS_SHOWN:
-        beside = mattering.columns[mattering.order[:COLUMNS_SHOWN]].tolist()
-    proved = find_certificate(context)
-    given = Contents(context, diagnosis, refused, proved, mattering, beside, theme, script)
-    sections = [section for section in SECTIONS if section.needed(given)]
-    links = joined(tag("li", tag("a", of.title, href=f"#{of.name}")) for of in sections)
+        beside = mattering.order[:COLUMNS_SHOWN].tolist()
+    sections = [
+        ("summary", "In short", _summarize(context, diagnosis, found)),
+        ("quality", "How good it is", quality(context)),
+        ("diagnosis", "What the data allow", _diagnosis(context, diagnosis, refused)),
+        ("proof", "What is proved", proof(context, found)),
+        ("columns", "Columns that matter", columns(context, mattering)),
+        ("pictures", "Pictures", figures(context, theme)),
+        ("support", "Support vectors", support(context)),
+        ("looking", "Rows worth looking at", notable_rows(context, beside)),
+        ("search", "The search", "" if search is None else search_results(search, theme)),
+        ("again", "How to reproduce it", provenance(context, script)),
+    ]
+    sections = [section for section in sections if section[2]]
+    links = joined(tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in sections)
     top, *others = (
-        tag("section", tag("h2", of.title), _put_in_boxes(of.make(given)), id=of.name)
-        for of in sections
+        tag("section", tag("h2", title), _put_in_boxes(inside), id=name)
+        for name, title, inside in sections
     )
     return joined([top, tag("nav", tag("ol", links)), *others])
 
 
-def _put_in_boxes(inside: Html) -> Html:
+def _put_in_boxes(inside: str) -> Html:
     """Return markup in which wide tables and code scroll inside boxes, by keyboard too."""
     box = r'<div class="scroll" tabindex="0"><\1\2>'
     opened = re.sub(r"<(table|pre)((?: [^>]*)?)>", box, inside)
@@ -150,25 +117,7 @@ def _find_diagnosis(context: Context, found: Diagnosis | None) -> tuple[Diagnosi
 def _diagnosis(context: Context, found: Diagnosis | None, refused: str) -> Html:
     if found is None:
         return tag("p", refused)
-    width, prepared = len(context.names), found.n_features
-    counted = f"Preprocessing turns the {width} columns into {prepared}, which are diagnosed."
-    message = tag("p", counted) if width not in (0, prepared) else ""
-    return joined([message, Html(found._repr_html_()), _conflicts(context, found)])
-
-
-def _conflicts(context: Context, found: Diagnosis) -> Html:
-    """Return which rows are equal but have different labels, by the numbers the user knows."""
-    witnesses = (found.witness, *(rung.witness for rung in found.rungs))
-    groups: Any = next((of.groups for of in witnesses if hasattr(of, "groups")), [])
-    if not len(groups) or found.n_rows != len(context.numbers):
-        return Html("")
-    lines = []
-    for rows in groups[:_CONFLICTS]:
-        numbers = ", ".join(visible(n, NAME) for n in context.numbers[rows[:_MEMBERS]])
-        labels = ", ".join(visible(label, NAME) for label in np.unique(context.y[rows]))
-        lines.append([numbers + (" …" if len(rows) > _MEMBERS else ""), labels])
-    caption = f"Equal rows with different labels: {len(lines)} of {len(groups)} groups."
-    return table([f"{context.wording.row}s", f"{context.wording.label}s"], lines, caption)
+    return Html(found._repr_html_())
 
 
 # ------------------------------------------------------------ in short
@@ -227,7 +176,7 @@ def _key_figures(
         yield "proved", "yes" if found.proved else "no", "on the training rows"
 
 
-def _describe_data(context: Context) -> Html:
+def _describe_data(context: Context) -> str:
     train, columns = context.train.total, len(context.names)
     test = f" to train on and {context.test.total:,} to test on" if context.test else ""
     message = f"{train:,} rows{test}" + (f", {columns:,} columns" if columns else "")
@@ -236,18 +185,17 @@ def _describe_data(context: Context) -> Html:
     if context.regresses:
         y = np.asarray(context.y, dtype=np.float64)
         low, middle, high = map(amount, (y.min(), float(np.median(y)), y.max()))
-        return html(f"{message}. {called} goes from {low} to {high}, with median {middle}.")
+        return f"{message}. {called} goes from {low} to {high}, with median {middle}."
     if not context.classifies:
-        return html(f"{message}.")
+        return f"{message}."
     labels, counts = np.unique(np.asarray(context.y), return_counts=True)
     listed = ", ".join(
-        tag("b", visible(label, NAME)) + f" ({count:,} rows, {count / train:.1%})"
+        f"{visible(label, NAME)} ({count:,} rows, {count / train:.1%})"
         for label, count in zip(labels[:_CLASSES], counts, strict=False)
     )
     rest = f", and {len(labels) - _CLASSES} more" if len(labels) > _CLASSES else ""
     among = "; among the training rows" if context.test else ""
-    lead = f"{message}. {called} has {len(labels)} classes{among}: "
-    return joined([lead, Html(listed), f"{rest}."])
+    return f"{message}. {called} has {len(labels)} classes{among}: {listed}{rest}."
 
 
 def describe_model(context: Context) -> str:
@@ -271,6 +219,8 @@ def _find_warnings(context: Context, quality: Quality | None, diagnosis: Any) ->
     """Yield what could mislead, the gravest first."""
     if context.test is None:
         yield "No rows were held out, so it is not known how good the model is on new ones."
+    elif len(context.test.rows) < _FEW:
+        yield f"There are only {len(context.test.rows)} test rows, so their figures are rough."
     if context.guesses:
         yield "The model ignores all columns: it is a baseline for others, not a way to predict."
     elif quality is not None:
@@ -295,8 +245,6 @@ def _warn_of_numbers(context: Context) -> Iterator[str]:
             f"It is off by {amount(seen)} on the rows it was fitted to, but by {mean} on the test "
             "rows: it has learnt some rows by heart."
         )
-    if context.test is not None and len(part.rows) < _FEW:
-        yield f"There are only {len(part.rows)} test rows, so their figures are rough."
 
 
 def _warn_of_classes(context: Context, quality: Quality) -> Iterator[str]:
@@ -327,8 +275,6 @@ def _warn_of_classes(context: Context, quality: Quality) -> Iterator[str]:
             f"It is right on {seen:.1%} of the rows it was fitted to, but on {accuracy.value:.1%} "
             "of the test rows: it has learnt some rows by heart."
         )
-    if len(quality.y) < _FEW:
-        yield f"There are only {len(quality.y)} test rows, so their figures are rough."
 
 
 # As in page.css, on a dark background.

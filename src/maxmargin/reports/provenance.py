@@ -67,20 +67,12 @@ def default_script(context: Context) -> str:
 
 
 def program(lines: list[str], comment: str = "") -> str:
-    """Return lines of code as a program: comments, all imports, each name once, then the rest."""
+    """Return lines of code as a program: comments, all imports, then the rest."""
     made = ", ".join(f"{name} {number}" for name, number in versions())
     comments = [f"# {text}" for text in (f"Made with {made}.", comment) if text]
-    whole, names, rest = set(), dict[str, set[str]](), []
-    for line in lines:
-        if line.startswith("from "):
-            place, _, imported = line.removeprefix("from ").partition(" import ")
-            names.setdefault(place, set()).update(imported.split(", "))
-        elif line.startswith("import "):
-            whole.add(line)
-        else:
-            rest.append(line)
-    froms = [f"from {place} import {', '.join(sorted(names[place]))}" for place in sorted(names)]
-    return "\n".join([*comments, *sorted(whole), *froms, "", "\n".join(rest).strip("\n")]) + "\n"
+    imports = {line for line in lines if line.startswith(("import ", "from "))}
+    rest = "\n".join(line for line in lines if line not in imports).strip("\n")
+    return "\n".join([*comments, *sorted(imports), "", rest]) + "\n"
 
 
 def figures_code(model: Any, X: str, y: str) -> list[str]:

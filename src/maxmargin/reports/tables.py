@@ -14,12 +14,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.inspection import permutation_importance
-from sklearn.metrics import get_scorer
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.preprocessing import StandardScaler
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.inspection.model_view import Scores, score_rows, take_rows
@@ -31,7 +29,7 @@ from maxmargin.validation.sklearn_private import count_rows
 COLUMNS_SHOWN = 5  # columns beside a row
 _LISTED = 20  # columns in a table of importances
 _REPEATS = 5  # shuffles of a column
-_ROWS, _TRIED = 1000, 60  # rows among which values are shuffled, and columns tried, at most
+_ROWS, _MOST_COLUMNS = 1000, 100  # rows among which values are shuffled, and columns, at most
 _FEWEST = 200  # such rows, if the model is slow
 _OPERATIONS = 5e9  # of all shuffles
 _COST = 10_000  # operations for a row, if unknown: of an ensemble, a network, neighbours
@@ -41,7 +39,6 @@ _MISSING = ("NAType", "NaTType")  # of pandas
 SUPPORT_VECTORS = 50  # listed
 LOOKED_AT = 15  # rows of a kind worth looking at
 _ROUNDING = 1e-9  # slack below this is rounding
-_FROM_0 = "rows are counted from 0"
 _KINDS = {  # the most telling first
     "wrong side": "beyond the boundary (slack above 1)",
     "inside": "on their side, but inside the margin",
@@ -59,11 +56,9 @@ Column = tuple[str, list[Any]]  # a head, and the cells below it
 class Importances(NamedTuple):
     """What shuffling columns costs, by how many rows of which part, and by which metric.
 
-    ``losses`` of the metric have a row for each of the ``columns`` tried, and a column for each
-    shuffle.
+    ``losses`` of the metric have a row for each column, and a column for each shuffle.
     """
 
-    columns: Ints
     losses: Floats
     rows: int
     part: str
@@ -71,65 +66,34 @@ class Importances(NamedTuple):
 
     @property
     def order(self) -> Ints:
-        """The positions among ``columns``, the largest mean loss first."""
+        """The columns, the largest mean loss first."""
         return np.argsort(-self.losses.mean(axis=1), kind="stable")
 
 
 def importances(context: Context, metric: str) -> Importances | None:
-    """Return what shuffling each column costs; None if there are no columns to shuffle."""
-    part = context.parts[0]
+    """Return what shuffling each column costs; None if there are no columns, or too many."""
+    part, width = context.parts[0], len(context.names)
     foreign = hasattr(part.X, "columns") and not hasattr(part.X, "iloc")  # not pandas'
-    if context.guesses or not context.names or foreign or context.pairwise:
+    if context.guesses or foreign or context.pairwise or sp.issparse(part.X):
+        return None
+    if not 0 < width <= _MOST_COLUMNS:
         return None
     cost = context.view.count_operations()
-    shuffles = _REPEATS * min(_TRIED, len(context.names))
-    affordable = _OPERATIONS / (shuffles * (_COST if cost is None else max(cost, 1.0)))
+    affordable = _OPERATIONS / (_REPEATS * width * (_COST if cost is None else max(cost, 1.0)))
     shuffled = np.random.default_rng(0).permutation(len(part.rows))
     some = np.sort(shuffled[: int(np.clip(affordable, _FEWEST, _ROWS))])
     rows, y = take_rows(part.X, some), None if part.y is None else part.y[some]
-    tried = _candidates(rows, part.scores.raw[some], len(context.names))
-    rate = _scorer(context, metric)
-    here = np.arange(len(some))[:, np.newaxis]
-
-    def score(model: Any, places: Ints, y: Any) -> float:
-        """Score the rows after one column was shuffled as the places in it were."""
-        moved = rows
-        for k in np.flatnonzero((places != here).any(axis=0)):
-            moved = reorder_column(rows, int(tried[k]), places[:, k])
-        return float(rate(model, moved, y))
-
+    scorer: Any = "r2" if context.regresses else metric.replace(" ", "_")
+    if not (context.classifies or context.regresses):
+        scorer = _mean_score
     found = permutation_importance(
-        context.model,
-        np.tile(here, len(tried)),
-        y,
-        scoring=score,
-        n_repeats=_REPEATS,
-        random_state=0,
+        context.model, rows, y, scoring=scorer, n_repeats=_REPEATS, random_state=0
     )
-    return Importances(tried, found.importances, len(some), part.name, metric)
+    return Importances(found.importances, len(some), part.name, metric)
 
 
-def _scorer(context: Context, metric: str) -> Any:
-    if context.classifies:
-        return get_scorer(metric.replace(" ", "_"))
-    if context.regresses:
-        return get_scorer("r2")
-    return lambda model, X, _: np.mean(model.decision_function(X))
-
-
-def reorder_column(X: Any, column: int, order: Ints) -> Any:
-    """Return the rows with the values of one column in another order."""
-    if hasattr(X, "iloc"):
-        X = X.copy()
-        X.isetitem(column, X.iloc[order, column].array)  # which keeps categories
-        return X
-    if sp.issparse(X):
-        X = sp.csc_array(X)
-        others = [X[:, :column], X[order][:, [column]], X[:, column + 1 :]]
-        return sp.csr_array(sp.hstack(others))
-    X = np.array(X)
-    X[:, column] = X[order, column]
-    return X
+def _mean_score(model: Any, X: Any, _: Any) -> float:
+    return float(np.mean(model.decision_function(X)))
 
 
 def columns(context: Context, found: Importances | None) -> Html:
@@ -141,7 +105,9 @@ def columns(context: Context, found: Importances | None) -> Html:
     if weights is not None:
         return weights
     if found is None:
-        return tag("p", "The rows have no columns that could be shuffled one at a time.")
+        return tag(
+            "p", "The rows have no columns that could be shuffled one at a time, or too many."
+        )
     return _importance_table(context, found)
 
 
@@ -159,11 +125,7 @@ def _weight_table(context: Context) -> Html | None:
     seen = context.view.transform(context.train.X)
     if len(coef) not in (1, classes) or np.ndim(seen) != 2 or seen.shape[1] != coef.shape[1]:
         return None
-    if sp.issparse(seen):
-        variances = mean_variance_axis(sp.csr_array(seen, dtype=np.float64), axis=0)[1]
-    else:
-        variances = np.var(np.asarray(seen, dtype=np.float64), axis=0)
-    weights = coef * np.sqrt(variances)
+    weights = coef * np.sqrt(StandardScaler(with_mean=False).fit(seen).var_)
     names = inner_names(context, coef.shape[1])
     strength = np.abs(weights).max(axis=0)
     used = int((strength > 0).sum())
@@ -227,19 +189,13 @@ def _importance_table(context: Context, found: Importances) -> Html:
     show = "{:.1%}".format if context.classifies else "{:.3g}".format
     lines = [
         [
-            visible(context.names[found.columns[k]], NAME),
+            visible(context.names[k], NAME),
             f"{show(means[k])} ± {show(deviations[k])}",
             _bar(means[k] / largest),
         ]
         for k in found.order[:_LISTED]
     ]
-    tried, width = len(means), len(context.names)
-    caption = (
-        f"The {len(lines)} columns that matter most, of {tried}." if len(lines) < tried else ""
-    )
-    if tried < width:
-        which = "that vary most with the scores" if context.numeric else "that come first"
-        caption += f" Of {width} columns, the {tried} {which} were tried."
+    caption = f"The {len(lines)} columns that matter most." if len(lines) < len(means) else ""
     return joined(
         [tag("p", message), table(["column", f"{found.metric} lost", ""], lines, caption)]
     )
@@ -250,22 +206,10 @@ def _bar(share: float) -> Html:
     return tag("span", class_="bar", style=f"--share: {100 * min(1.0, max(0.0, share)):.1f}%")
 
 
-def _candidates(rows: Any, scores: Any, width: int) -> npt.NDArray[np.int64]:
-    """Return the columns to try: all, or those that vary most with a score, by covariance."""
-    textual = not sp.issparse(rows) and np.asarray(rows).dtype.kind not in "biuf"
-    if width <= _TRIED or textual:
-        return np.arange(min(width, _TRIED))
-    centred = np.reshape(scores, (len(scores), -1))
-    centred = centred - centred.mean(axis=0)
-    table = rows if sp.issparse(rows) else np.nan_to_num(np.asarray(rows, dtype=np.float64))
-    together = np.abs(np.asarray(table.T @ centred)).max(axis=1)
-    return np.sort(np.argsort(together, kind="stable")[::-1][:_TRIED])
-
-
 def _describe_numbers(context: Context) -> str:
     """Return what the numbers of rows are."""
     if np.array_equal(context.numbers, np.arange(len(context.numbers))):
-        return _FROM_0
+        return "rows are counted from 0"
     name = context.wording.row
     return "rows have the data's own numbers" if name == "row" else f"rows are named by {name}"
 
@@ -290,7 +234,10 @@ def support(context: Context) -> Html:
     order = np.lexsort((np.arange(len(rows)), -alpha, -slack))[:SUPPORT_VECTORS]
     counts = {kind: np.count_nonzero(kinds == kind) for kind in _KINDS}
     listed = (f"{n} × {kind}: {_KINDS[kind]}." for kind, n in counts.items() if n)
-    shown = _support_table(context, np.asarray(rows), order, kinds, slack, alpha)
+    if context.view.is_training(context.X):
+        shown = _support_table(context, np.asarray(rows), order, kinds, slack, alpha)
+    else:
+        shown = tag("p", "X is not what the model was fitted to, so they are not listed.")
     return joined([tag("p", _describe_support(context, len(rows))), bullets(listed), shown])
 
 
@@ -317,17 +264,15 @@ def _describe_support(context: Context, count: int) -> str:
 def _support_table(
     context: Context, rows: Any, order: Any, kinds: Any, slack: Floats, alpha: Floats
 ) -> Html:
-    matched = context.view.is_training(context.X)
-    numbers = context.numbers if matched else np.arange(rows.max() + 1)
+    chosen = rows[order]
+    y = None if context.y is None else np.asarray(context.y)[chosen]
+    inner = context.view.transform(take_rows(context.X, chosen))
+    shown = _score_columns(context, y, score_rows(context.machine, inner, y))
     columns: list[Column] = [
-        (context.wording.row, [visible(n, NAME) for n in numbers[rows[order]]])
-    ]
-    if matched:
-        y = None if context.y is None else np.asarray(context.y)[rows[order]]
-        inner = context.view.transform(take_rows(context.X, rows[order]))
-        shown = _score_columns(context, y, score_rows(context.machine, inner, y))
+        (context.wording.row, [visible(n, NAME) for n in context.numbers[chosen]]),
         # The score of a classifier is negative if its prediction is wrong.
-        columns += shown[::2] if context.classifies else shown
+        *(shown[::2] if context.classifies else shown),
+    ]
     if kinds is not None:
         columns.append(("kind", kinds[order].tolist()))
     columns.append(("α", [f"{value:.4g}" for value in alpha[order]]))
@@ -335,13 +280,12 @@ def _support_table(
         slacks = [f"{value:.4g}" if value > _ROUNDING else "0" for value in slack[order]]
         columns.append(("slack ξ", slacks))
     order_of = "Largest slack first, then largest α" if slack.any() else "Largest α first"
-    caption = f"{order_of}; {_describe_numbers(context) if matched else _FROM_0}."
+    caption = f"{order_of}; {_describe_numbers(context)}."
     if len(order) < len(rows):
         caption = f"{len(order)} of {len(rows)}. {caption}"
     if np.ndim(getattr(context.machine, "alpha_", 0)) == 2:
         caption += " Of several problems, each row's largest α and slack, and its worst kind."
-    message = tag("p", "X is not what the model was fitted to, so labels are left out.")
-    return joined(["" if matched else message, _table(columns, caption)])
+    return _table(columns, caption)
 
 
 def _score_columns(context: Context, y: Any, scores: Scores) -> list[Column]:
