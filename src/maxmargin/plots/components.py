@@ -68,7 +68,6 @@ class KernelPCADisplay(style.Display):
         X: Any,
         y: Any = None,
         *,
-        features: tuple[Any, Any] = (0, 1),
         ax: Any = None,
     ) -> Self:
         """Project rows by a fitted kernel PCA, and draw.
@@ -79,11 +78,9 @@ class KernelPCADisplay(style.Display):
             With at least three components. Other transformers work too; shares of the variance
             are shown if they have ``explained_variance_ratio_``.
         X : matrix of shape (n, d)
-            Rows for ``estimator.transform``.
+            Rows for ``estimator.transform``; the first panel shows their first two columns.
         y : array-like of shape (n,) or None, default=None
             Labels of any number of classes.
-        features : pair of int or str, default=(0, 1)
-            The two columns of X in the first panel, by number or, in a frame, by name.
         ax : array of four axes or None, default=None
             Where to draw; None: a new figure.
         """
@@ -95,7 +92,7 @@ class KernelPCADisplay(style.Display):
                 f"estimator has {Z.shape[-1]} components, and three are drawn: fit KernelPCA(3)."
             )
         labels = None if y is None else check_labels(y, len(Z))
-        points, names = _choose_columns(estimator, X, features)
+        points, names = _choose_columns(estimator, X)
         shares = getattr(estimator, "explained_variance_ratio_", None)
         if shares is not None:
             shares = np.asarray(shares[:3], dtype=np.float64)
@@ -108,7 +105,8 @@ class KernelPCADisplay(style.Display):
     def _draw(self, axes: Any) -> None:
         shown = style.thin(len(self.projections))
         y = np.zeros(len(self.projections)) if self.y is None else self.y
-        classes, size = np.unique(y).tolist(), style.dot_size(len(shown))
+        classes = np.unique(y).tolist()
+        size = 14.0 if len(shown) <= style.RASTER_FROM else 4.0
         first, *others = axes.flat
         first.set_title("The data")
         if self.points is None:
@@ -133,17 +131,13 @@ class KernelPCADisplay(style.Display):
         first.figure.suptitle("\n".join(filter(None, lines)))
 
 
-def _choose_columns(
-    estimator: Any, X: Any, features: tuple[Any, Any]
-) -> tuple[Floats | None, Sequence[str]]:
-    """Return two columns and their names; a single column is drawn along a line."""
+def _choose_columns(estimator: Any, X: Any) -> tuple[Floats | None, Sequence[str]]:
+    """Return the first two columns and their names; a single one is drawn along a line."""
     if not hasattr(X, "shape"):
         X = np.asarray(X)
     objects = len(X.shape) != 2 or getattr(getattr(X, "dtype", None), "kind", "") == "O"
     if objects or get_tags(estimator).input_tags.pairwise:
         return None, ("", "")
-    chosen = [planar.column_number(X, one) for one in features] if X.shape[1] > 1 else [0]
-    points, names = planar.columns(X, chosen), style.column_names(X, X.shape[1])
-    if len(chosen) == 1:
-        return np.hstack([points, np.zeros_like(points)]), [names[0], ""]
-    return points, [names[k] for k in chosen]
+    names = [*style.column_names(X, X.shape[1]), ""][:2]
+    points = planar.columns(X, range(min(2, X.shape[1])))
+    return points if X.shape[1] > 1 else np.hstack([points, np.zeros_like(points)]), names

@@ -94,8 +94,7 @@ class GramDisplay(style.Display):
         """
         resolved = as_kernel(kernel).resolved(X)
         prepared = resolved.prepare(X)
-        whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
-        if not whole or most < 2:
+        if not isinstance(most, int | np.integer) or isinstance(most, bool) or most < 2:
             raise ValueError(f"most={most!r} is not valid: it must be an integer >= 2.")
         labels = np.zeros(len(prepared)) if y is None else check_labels(y, len(prepared))
         classes, firsts = np.unique(labels, return_index=True)

@@ -39,8 +39,7 @@ from maxmargin.validation.data import check_labels
 Box = tuple[float, float, float, float]
 
 MOST_SUPPORT = 5_000  # support vectors that sampling keeps
-_RING = 46.0  # size of a support vector's marker without slack
-_MOST_SLACK = 4.0  # slack above which markers do not grow any more
+_RING = 46.0  # size of a support vector's marker
 _MANY = 300  # support vectors of a kind above which markers get smaller
 _SKEWED = 4.0  # ratio of the axes' lengths above which equal scales leave no space
 _FEW = 2  # features whose fixed values are listed one by one
@@ -65,10 +64,8 @@ class MarginDisplay(style.Display):
     kinds : ndarray of str of shape (m,), optional
         "margin", "inside", "wrong side" or, of outlier detectors, "outside"; "" for points that
         are no support vectors. None: the support vectors are unknown.
-    slack : ndarray of shape (m,), optional
-        ξ ≥ 0 of the points.
     slack_ends : ndarray of shape (m, 2), optional
-        Where the segment of length ξ/‖w‖ from each point ends. None: markers grow with ξ instead.
+        Where the segment of length ξ/‖w‖ from each point ends, if f is linear.
     weights, intercept : ndarray of shape (2,) and float, optional
         w and b in the plane drawn, if f is linear there.
     grid : tuple of x₁ (p,), x₂ (q,) and f (q, p), optional
@@ -111,7 +108,6 @@ class MarginDisplay(style.Display):
     _: KW_ONLY
     rows: Rows | None = None
     kinds: npt.NDArray[np.str_] | None = None
-    slack: Floats | None = None
     slack_ends: Floats | None = None
     weights: Floats | None = None
     intercept: float = 0.0
@@ -187,11 +183,11 @@ class MarginDisplay(style.Display):
         sides = planar.signs(labels, boundary.classes)
         support = boundary.support(table, sides)
         rows, sampled = _rows_drawn(np.flatnonzero(np.isin(labels, boundary.classes)), support)
-        kinds = slack = None
+        kinds = None
         if support is not None:
-            kinds, slack = np.full(len(labels), "", dtype="<U10"), np.zeros(len(labels))
-            kinds[support.rows], slack[support.rows] = support.kinds, support.slacks
-            kinds, slack = kinds[rows], slack[rows]
+            every = np.full(len(labels), "", dtype="<U10")
+            every[support.rows] = support.kinds
+            kinds = every[rows]
         if view == "margin":
             shown = _view_along_w(boundary, table, rows)
         else:
@@ -200,7 +196,7 @@ class MarginDisplay(style.Display):
             shown = _view_two_features(boundary, table, rows, (i, j), held, grid_resolution)
         ends, messages = None, [sampled]
         if view == "margin" or table.shape[1] == 2:  # f in the plane drawn is f of the points
-            ends = _slack_ends(shown, sides[rows], slack)
+            ends = None if support is None else _slack_ends(shown, sides[rows])
         else:
             messages.insert(0, _describe_slice(table, (i, j), held))
         if support is None and boundary.has_margins:
@@ -210,7 +206,6 @@ class MarginDisplay(style.Display):
             classes=boundary.classes.tolist(),
             rows=rows,
             kinds=kinds,
-            slack=None if boundary.view.detects_outliers else slack,
             slack_ends=ends,
             levels=(-1.0, 0.0, 1.0) if boundary.has_margins else (0.0,),
             title=_title(boundary, view),
@@ -251,14 +246,13 @@ class MarginDisplay(style.Display):
         return f"f = {' and '.join(gone)} not in the picture" if gone else ""
 
     def _draw_support(self, ax: Any) -> None:
-        """Mark support vectors by their kind, with segments or larger markers for slack."""
+        """Mark support vectors by their kind, with segments for slack."""
         self.slack_, self.support_ = None, {}
         if self.kinds is None:
             return
         with_slack = (self.kinds == "inside") | (self.kinds == "wrong side")
         if self.slack_ends is not None and with_slack.any():
             self.slack_ = _draw_slack(ax, self.points[with_slack], self.slack_ends[with_slack])
-        slack = self.slack if self.slack_ends is None else None
         for kind, (mark, edge, name) in {
             "margin": ("o", foreground(ax), "on the margin"),
             "inside": ("D", style.GREY, "inside"),
@@ -270,11 +264,10 @@ class MarginDisplay(style.Display):
             if not count:
                 continue
             size = _RING * min(1.0, max(0.2, _MANY / count))
-            grown = 1.0 if slack is None else 1.0 + np.minimum(slack[chosen], _MOST_SLACK)
             fill = {"c": edge} if mark == "x" else {"facecolors": "none", "edgecolors": edge}
             self.support_[kind] = ax.scatter(
                 *self.points[chosen].T,
-                s=size * grown,
+                s=size,
                 marker=mark,
                 linewidths=1.2 * (size / _RING) ** 0.5,
                 label=f"{name} ({count:,})",
@@ -282,8 +275,6 @@ class MarginDisplay(style.Display):
                 zorder=0.9 if mark == "x" else 3,  # behind its point, whose class stays visible
                 **fill,
             )
-        if slack is not None and with_slack.any():
-            ax.plot([], [], " ", label="markers grow with ξ")
 
 
 # ---------------------------------------------------------------------- from a model to the data
@@ -345,10 +336,10 @@ def _rows_drawn(members: Rows, support: SupportRows | None) -> tuple[Rows, str]:
     return rows, message
 
 
-def _slack_ends(shown: dict[str, Any], sides: Floats, slack: Floats | None) -> Floats | None:
-    """Return the foot of each point on f = y; None without slack, or without a line f = y."""
+def _slack_ends(shown: dict[str, Any], sides: Floats) -> Floats | None:
+    """Return the foot of each point on f = y; None without a line f = y."""
     w = shown.get("weights")
-    if slack is None or w is None or not w.any():
+    if w is None or not w.any():
         return None
     f = shown["points"] @ w + shown.get("intercept", 0.0)
     missing = sides * np.maximum(0.0, 1.0 - sides * f)

@@ -217,11 +217,6 @@ def mark(k: int) -> str:
     return MARKS[(k + k // len(COLOURS)) % len(MARKS)]
 
 
-def dot_size(n: int) -> float:
-    """Return the marker size for n points: large if they are few."""
-    return 14.0 if n <= RASTER_FROM else 4.0
-
-
 def thin(n: int, keep: Any = (), most: int = MOST_POINTS) -> Rows:
     """Return which of n points to draw: all, or a fixed random sample with those to ``keep``."""
     if n <= most:

@@ -82,9 +82,9 @@ def _find_mistake_bound(machine: Any) -> Finding:
 def proof(context: Context, found: Finding) -> Html:
     """Return the section on what is proved, why the solver stopped, and the numbers."""
     kind = "verdict proved" if found.proved else "verdict open"
-    lines = [tag("p", found.sentence, class_=kind)]
-    lines += [tag("p", message) for message in _messages(context.machine, found)]
-    return joined([*lines, "" if found.certificate is None else numbers(found.certificate)])
+    messages = [tag("p", message) for message in _messages(context.machine, found)]
+    shown = "" if found.certificate is None else numbers(found.certificate)
+    return joined([tag("p", found.sentence, class_=kind), *messages, shown])
 
 
 def _messages(machine: Any, found: Finding) -> Iterator[str]:

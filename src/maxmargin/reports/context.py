@@ -20,6 +20,7 @@ from maxmargin.inspection.model_view import (
     take_rows,
     view_model,
 )
+from maxmargin.plots import style
 from maxmargin.runtime.html import visible
 from maxmargin.validation.sklearn_private import count_rows
 
@@ -176,7 +177,7 @@ def make_context(
         train=score_part("training", view, X, y, numbers),
         test=test,
         names=names,
-        named=names != _numbered(len(names)),
+        named=names != style.column_names(None, len(names)),
         title=visible(title or type(view.machine).__name__, _TITLE),
         wording=wording or Wording(),
     )
@@ -276,8 +277,4 @@ def column_names(X: Any, model: Any, given: Iterable[Any] | None) -> list[str]:
         raise ValueError(
             f"feature_names has {len(names)} names, but X has {width} columns; give one for each"
         )
-    return _numbered(width)
-
-
-def _numbered(width: int) -> list[str]:
-    return [f"x{j + 1}" for j in range(width)]
+    return style.column_names(None, width)

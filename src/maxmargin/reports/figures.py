@@ -38,11 +38,7 @@ class ReportFigure(NamedTuple):
 
 def figures(context: Context, theme: str) -> Html:
     """Return all figures that suit the model."""
-    shown = [draw_figure(figure, theme) for figure in choose_figures(context)]
-    if context.guesses:
-        message = f"{type(context.machine).__name__} draws no boundary, so there is none to show."
-        shown.insert(0, tag("p", message, class_="wide"))
-    return joined(shown)
+    return joined(draw_figure(figure, theme) for figure in choose_figures(context))
 
 
 def draw_figure(figure: ReportFigure, theme: str) -> Html:
@@ -100,7 +96,6 @@ def choose_figures(context: Context) -> Iterator[ReportFigure]:
     if not context.guesses:
         yield from _boundaries(context)
         yield from _score_figures(context)
-    yield from _gram(context)
     if isinstance(getattr(context.machine, "trace_", None), list):
         caption = "How the gap closed: the distance to the best possible objective over time."
         make = plots.ConvergenceDisplay.from_estimator
@@ -170,22 +165,6 @@ def _score_figures(context: Context) -> Iterator[ReportFigure]:
     yield ReportFigure(caption, lambda: Drawing(lambda ax: draw_precision(ax, part, classes)))
 
 
-def _gram(context: Context) -> Iterator[ReportFigure]:
-    """Yield the kernel matrix, if there is a kernel."""
-    kernel = getattr(context.machine, "kernel_", None)
-    if hasattr(context.machine, "coef_") or not hasattr(kernel, "gram"):
-        return
-    part = context.train
-    labels = part.y if context.classifies else None
-
-    def gram() -> Any:
-        rows = context.view.transform(part.X)
-        return plots.GramDisplay.from_estimator(context.machine, rows, labels)
-
-    order = "sorted by class" if context.classifies else "sorted by their first component"
-    yield ReportFigure(f"The kernel matrix of training rows, {order}, and its spectrum.", gram)
-
-
 def draw_scores(ax: Any, part: ScoredRows, classes: Sequence[Any]) -> None:
     """Draw a histogram of scores; two classes are shown in their colours."""
     values = part.scores.values
@@ -199,11 +178,10 @@ def draw_scores(ax: Any, part: ScoredRows, classes: Sequence[Any]) -> None:
     shares = [np.full(one.sum(), 1 / max(1, known.sum())) for one in chosen]
     ax.hist([values[one] for one in chosen], edges, weights=shares, stacked=True, **options)
     ax.axvline(0.0, color=foreground(ax), linewidth=1.0, linestyle=":")
-    wrong = WRONG if len(classes) else GREY
+    meaning, paint = ("wrong", WRONG) if len(classes) else ("outliers", GREY)
     if edges[0] < 0:
-        ax.axvspan(edges[0], min(0.0, edges[-1]), color=wrong, alpha=0.12, linewidth=0)
+        ax.axvspan(edges[0], min(0.0, edges[-1]), color=paint, alpha=0.12, linewidth=0)
     ax.set(xlabel=part.scores.unit, ylabel="share of rows")
-    meaning = "wrong" if len(classes) else "outliers"
     _finish(ax, part, f"{part.name} rows; left of 0: {meaning}")
 
 

@@ -65,9 +65,8 @@ def _body(context: Context, diagnosis: Diagnosis | None, theme: str, script: str
     diagnosis, refused = _find_diagnosis(context, diagnosis)
     found, search = find_certificate(context), context.view.search
     mattering = importances(context, scoring_of(context, diagnosis))
-    beside = [*range(len(context.names))][:COLUMNS_SHOWN]
-    if mattering is not None and len(context.names) > COLUMNS_SHOWN:
-        beside = mattering.order[:COLUMNS_SHOWN].tolist()
+    order = range(len(context.names)) if mattering is None else mattering.order.tolist()
+    beside = sorted(order[:COLUMNS_SHOWN])
     sections = [
         ("summary", "In short", _summarize(context, diagnosis, found)),
         ("quality", "How good it is", quality(context)),
@@ -140,14 +139,13 @@ def _summarize(context: Context, diagnosis: Any, found: Finding) -> Html:
         for name, value, note in _key_figures(context, quality, found)
     )
     warned = [*_find_warnings(context, quality, diagnosis)]
-    kept = warned[:_BEWARE]
-    if len(warned) > len(kept):
-        kept.append(f"And {len(warned) - len(kept)} more, below.")
+    if len(warned) > _BEWARE:
+        warned[_BEWARE:] = [f"And {len(warned) - _BEWARE} more, below."]
     return joined(
         [
             tag("dl", *key_figures, class_="strip"),
             *(tag("p", tag("b", f"{lead}. "), sentence) for lead, sentence in sentences),
-            tag("div", tag("b", "Beware"), bullets(kept), class_="beware") if kept else "",
+            tag("div", tag("b", "Beware"), bullets(warned), class_="beware") if warned else "",
         ]
     )
 
@@ -204,14 +202,13 @@ def describe_model(context: Context) -> str:
     kind = (inspect.getdoc(machine) or "").partition("\n")[0]
     message = f"{type(machine).__name__}: {kind or 'a model of your own'}"
     kernel = getattr(machine, "kernel_", None)
-    if kernel is not None and hasattr(kernel, "gram"):
+    if hasattr(kernel, "gram"):
         message += f" Kernel: {short_numbers(drop_addresses(repr(kernel)))}."
     cost = machine.get_params().get("C")
     if isinstance(cost, int | float):
         message += f" C = {cost:.4g}."
-    steps = context.view.steps
-    if steps:
-        message += " Preprocessing: " + ", ".join(type(step).__name__ for step in steps) + "."
+    if steps := [type(step).__name__ for step in context.view.steps]:
+        message += f" Preprocessing: {', '.join(steps)}."
     return message
 
 

@@ -15,6 +15,7 @@ from sklearn.base import is_regressor
 from maxmargin import plots
 from maxmargin.inspection.code import drop_addresses, write_code
 from maxmargin.plots.search import read_candidates
+from maxmargin.plots.style import short_numbers
 from maxmargin.problems.problem import Status
 from maxmargin.reports.context import Context
 from maxmargin.reports.figures import ReportFigure, draw_figure
@@ -143,13 +144,10 @@ def search_results(search: Any, theme: str) -> Html:
     total = len(found.params)
     lines = []
     for k in np.argsort(found.ranks, kind="stable")[:_SETTINGS]:
-        shown = {
-            name: f"{value:.4g}" if isinstance(value, float) else drop_addresses(str(value))
-            for name, value in found.params[k].items()
-        }
-        setting = ", ".join(f"{name} = {visible(shown[name], _VALUE)}" for name in shown)
+        values = {name: short_numbers(str(value)) for name, value in found.params[k].items()}
+        setting = (f"{name} = {visible(drop_addresses(values[name]), _VALUE)}" for name in values)
         scores = f"{found.means[k]:.4g}", f"{found.deviations[k]:.2g}"
-        lines.append((visible(setting, _LONGEST), *scores))
+        lines.append((visible(", ".join(setting), _LONGEST), *scores))
     message = f"{total} settings, each fitted on {search.n_splits_} folds."
     if hasattr(search, "sharing_"):
         message += f" Shared between fits: {search.sharing_}."

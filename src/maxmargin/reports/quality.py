@@ -165,12 +165,11 @@ def scoring_of(context: Context, diagnosis: Any) -> str:
 def quality(context: Context) -> Html:
     """Return tables of how good the model is."""
     if not (context.classifies or context.regresses):
-        figures = [part_figures(part) for part in context.parts]
         lines = [
-            [f"{part.name} rows", len(part.rows), *of.values()]
-            for part, of in zip(context.parts, figures, strict=True)
+            [f"{part.name} rows", len(part.rows), *part_figures(part).values()]
+            for part in context.parts
         ]
-        return table(["", "rows", *figures[0]], lines)
+        return table(["", "rows", "outliers", "share"], lines)
     parts = [_figures(context)]
     parts += [tag("p", f"Of {part.sampled}.") for part in context.parts if part.sampled]
     if not context.test:

@@ -33,7 +33,6 @@ _ROWS, _MOST_COLUMNS = 1000, 100  # rows among which values are shuffled, and co
 _FEWEST = 200  # such rows, if the model is slow
 _OPERATIONS = 5e9  # of all shuffles
 _COST = 10_000  # operations for a row, if unknown: of an ensemble, a network, neighbours
-_CLASSES = 6  # up to which each class has its own column of weights
 _VALUE = 24  # characters of a value
 _MISSING = ("NAType", "NaTType")  # of pandas
 SUPPORT_VECTORS = 50  # listed
@@ -99,8 +98,7 @@ def _mean_score(model: Any, X: Any, _: Any) -> float:
 def columns(context: Context, found: Importances | None) -> Html:
     """Return the section on columns."""
     if context.guesses:
-        name = type(context.machine).__name__
-        return tag("p", f"None: {name} ignores all columns.")
+        return tag("p", f"None: {type(context.machine).__name__} ignores all columns.")
     weights = _weight_table(context)
     if weights is not None:
         return weights
@@ -132,15 +130,10 @@ def _weight_table(context: Context) -> Html | None:
     order = np.argsort(-strength, kind="stable")[: min(_LISTED, used)]
     shown: list[Column] = [("column", [visible(names[j], NAME) for j in order])]
     labels = [visible(label, NAME) for label in context.classes]
-    heads = ["weight"] if len(weights) == 1 else [f"for {label}" for label in labels]
-    if len(weights) <= _CLASSES:
-        shown += [
-            (head, [f"{weight:+.4g}" for weight in own[order]])
-            for head, own in zip(heads, weights, strict=True)
-        ]
-    else:
-        best = np.abs(weights[:, order]).argmax(axis=0)
-        shown.append(("largest weight", [f"{weight:+.4g}" for weight in weights[best, order]]))
+    best = np.abs(weights[:, order]).argmax(axis=0)
+    head = "weight" if len(weights) == 1 else "largest weight"
+    shown.append((head, [f"{weight:+.4g}" for weight in weights[best, order]]))
+    if len(weights) > 1:
         shown.append(("for", [labels[k] for k in best]))
     shown.append(("", [_bar(strength[j] / strength.max()) for j in order]))
     messages = ["Weights are per standard deviation of their column, so that they can be compared."]
@@ -218,17 +211,12 @@ def support(context: Context) -> Html:
     """Return how many support vectors of which kind there are, and a table of some."""
     machine = context.machine
     rows = getattr(machine, "support_", None)
-    if rows is None and context.guesses:
-        return tag("p", "None: there is no boundary that rows could support.")
     if rows is None:
-        message = f"{type(machine).__name__} keeps no support vectors: there are none to show."
-        return tag("p", message)
+        return tag("p", f"{type(machine).__name__} keeps no support vectors.")
     if not len(rows):
         return tag("p", "There are none: all rows get the same prediction.")
-    if hasattr(machine, "alpha_"):
-        alpha = _largest(machine.alpha_)[rows]
-    else:
-        alpha = _largest(abs(machine.dual_coef_))
+    by_row = hasattr(machine, "alpha_")
+    alpha = _largest(machine.alpha_)[rows] if by_row else _largest(abs(machine.dual_coef_))
     slack = _largest(machine.slack_)[rows] if hasattr(machine, "slack_") else np.zeros(len(rows))
     kinds = _kinds(machine)
     order = np.lexsort((np.arange(len(rows)), -alpha, -slack))[:SUPPORT_VECTORS]

@@ -67,17 +67,11 @@ def required_packages() -> list[str]:
 
 
 def compiled_loops() -> dict[str, str]:
-    """Return where machine code is kept, and what is there."""
+    """Return where machine code is kept, and whether it can be."""
     stats = getattr(loops.perceptron.visit, "stats", None)  # the folder is the same for all loops
     path = getattr(stats, "cache_path", None)
     if path is None:
         return {"folder": "none: loops are compiled again in every process, or not at all"}
     folder = Path(path)
-    kept = list(folder.glob("*.nbc")) if folder.exists() else []
-    size = sum(file.stat().st_size for file in kept) / 1e6
-    exists = folder if folder.exists() else folder.parent
-    return {
-        "folder": str(folder),
-        "kept": f"{len(kept)} signatures, {size:.1f} MB",
-        "writable": "yes" if os.access(exists, os.W_OK) else "no: set NUMBA_CACHE_DIR",
-    }
+    writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
+    return {"folder": str(folder), "writable": "yes" if writable else "no: set NUMBA_CACHE_DIR"}
