@@ -447,7 +447,7 @@ def _describe_slice(X: Any, drawn: tuple[int, int], held: Floats) -> str:
     if len(rest) <= _FEW:
         names = _feature_names(X)
         where = ", ".join(f"{visible(names[k], 16)} = {held[k]:.3g}" for k in rest)
-    return f"slice with {where}; points projected onto it"
+    return f"slice with {where}\npoints projected onto it"
 
 
 def _grid(
