@@ -44,7 +44,7 @@ MAKERS: dict[str, Callable[[Any, Any], Any]] = {
     "convergence": lambda X, y: plots.ConvergenceDisplay(
         {name: [[(0.1, 0.5), (0.2, 0.1), (0.5, 1e-4)]] for name in names(y)}, tols=[1e-3]
     ),
-    "path": lambda X, y: plots.PathDisplay.from_estimator(mm.LinearSVC(), X, y, Cs=5),
+    "path": lambda X, y: plots.PathDisplay.from_path(mm.regularization_path(X, y, Cs=5)),
     "map": lambda X, y: search(
         y, scores=[[0.1, 0.2, np.nan], [0.5, 0.6, 0.7]], best=(1, 2), y=names(y)[1], y_values=[1, 2]
     ),

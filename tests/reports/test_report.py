@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.inspection import permutation_importance
 from sklearn.kernel_approximation import Nystroem
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -41,24 +39,19 @@ from maxmargin.cli import main
 from maxmargin.diagnosis.learners import written_out
 from maxmargin.diagnosis.significance import wilson
 from maxmargin.plots import MarginDisplay, style
-from maxmargin.reports import context, figures, page, provenance, report, tables
+from maxmargin.reports import context, figures, page, provenance, report
 from maxmargin.reports.certificate import verdict
 from maxmargin.reports.context import make_context
-from maxmargin.reports.figures import (
-    FitDisplay,
-    PrecisionRecallDisplay,
-    RocDisplay,
-    ScoresDisplay,
-)
+from maxmargin.reports.figures import Drawing
 from maxmargin.reports.quality import COLOURED, Quality, auc_interval, quality_of
 from maxmargin.reports.tables import (
     SUPPORT_VECTORS,
     importances,
-    reorder_column,
     row_values,
 )
 from tests.support.browser import CHROMIUM, Browser, browser
 from tests.support.drawing import assert_fits
+from tests.support.pages import Page
 
 X, Y = mm.datasets.gaussians(60, variance=0.3, random_state=0)
 NAMES = np.where(Y > 0, "yes", "no")
@@ -76,50 +69,6 @@ HOSTILE = [
     "א" * 10_000,
     r"_$\frac{",
 ]
-VOID = {"meta", "link", "img", "source"}
-
-
-class Page(HTMLParser):
-    """A parsed report: elements must be closed in order."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.source = path.read_text(encoding="utf-8")
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.tables: list[list[list[str]]] = []
-        self._open: list[str] = []
-        self.feed(self.source)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.elements.append((name, dict(attributes)))
-        if name not in VOID:
-            self._open.append(name)
-        if name == "table":
-            self.tables.append([])
-        elif name == "tr":
-            self.tables[-1].append([])
-        elif name in ("td", "th"):
-            self.tables[-1][-1].append("")
-
-    def handle_endtag(self, name: str) -> None:
-        assert self._open.pop() == name
-
-    def handle_data(self, data: str) -> None:
-        if "style" in self._open:
-            return
-        self.text += data
-        if {"td", "th"} & set(self._open):
-            self.tables[-1][-1][-1] += data
-
-    def all(self, name: str) -> list[dict[str, str | None]]:
-        return [attributes for found, attributes in self.elements if found == name]
-
-    def table(self, *heads: str) -> list[list[str]]:
-        """Return the first table that begins with these heads, without them."""
-        return next(t[1:] for t in self.tables if t and t[0][: len(heads)] == list(heads))
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +93,7 @@ def write(tmp_path: Path, diagnosis: mm.Diagnosis) -> Callable[..., Page]:
             if not drawn:
                 patch.setattr(figures, "choose_figures", lambda _: iter(()))
             assert report(model, X, y, path, **options) == path
-        return Page(path)
+        return Page(path.read_text(encoding="utf-8"))
 
     return written
 
@@ -173,7 +122,7 @@ MODELS: dict[str, tuple[Any, Any, Any, str]] = {
     "linear": (mm.LinearSVC(), X, NAMES, "no other hyperplane"),
     "joint": (mm.LinearSVC(multi_class="crammer_singer"), X, THREE, "no other set of hyperplanes"),
     "hard": (mm.HardMarginSVC(), APART, APART_Y, "no other hyperplane"),
-    "vote": (mm.BayesPointClassifier(), APART, APART_Y, "a vote, not an optimum"),
+    "vote": (mm.BayesPointClassifier(), APART, APART_Y, "There is none"),
     "nu": (mm.NuSVC(nu=0.4), X, Y, "no other boundary"),
     "SVR": (mm.SVR(), X, TARGET, "no other function"),
     "LinearSVR": (mm.LinearSVR(), X, TARGET, "no other function"),
@@ -195,7 +144,7 @@ MODELS: dict[str, tuple[Any, Any, Any, str]] = {
         [0, 1] * 10,
         "Proved",
     ),
-    "indefinite": (mm.SVC(kernel="sigmoid"), X, Y, "Nothing is proved"),
+    "indefinite": (mm.SVC(kernel="sigmoid"), X, Y, "Not proved"),
     "early": (mm.SVC(max_iter=1, tol=1e-12), WIDE, WIDE_Y, "Not proved"),
     "foreign": (KNeighborsClassifier(), X, Y, "There is none"),
 }
@@ -210,7 +159,7 @@ def test_every_model_has_a_report(name: str, write: Callable[..., Page]) -> None
     assert words in found.text
     if hasattr(model, "score"):
         score = model.score(rows, y)
-        assert (f"{score:.2%}" if "SVR" not in name else f"R² = {score:.4f}") in (found.text)
+        assert (f"{score:.2%}" if "SVR" not in name else f"R²{score:.4f}") in found.text
 
 
 def test_test_rows_come_first_and_with_an_interval(write: Callable[..., Page]) -> None:
@@ -218,8 +167,8 @@ def test_test_rows_come_first_and_with_an_interval(write: Callable[..., Page]) -
     found = write(model, X[:40], NAMES[:40], X_test=X[40:], y_test=NAMES[40:])
     score = model.score(X[40:], NAMES[40:])
     low, high = wilson(round(20 * score) / 20, 20)
-    assert f"{score:.2%} ({round(20 * score)} of 20)" in found.text
-    assert f"between {low:.1%} and {high:.1%}" in found.text
+    figure = f"accuracy{score:.2%}{round(20 * score)} of 20 test rows; {low:.1%} to {high:.1%}"
+    assert figure in found.text
     assert found.tables[0][0] == ["", "test rows", "95 % interval", "training rows"]
     assert found.tables[0][1][:2] == ["accuracy", f"{score:.2%}"]
     confusion = found.table("label", "no", "yes")
@@ -243,36 +192,24 @@ def certificate(primal: float, dual: float, **more: Any) -> mm.Certificate:
 
 
 def test_verdicts_say_what_the_numbers_allow() -> None:
-    kind, words = verdict(certificate(100.0, 99.97), 1e-3, "hyperplane")
-    assert kind == "proved"
+    proved, words = verdict(certificate(100.0, 99.97), 1e-3, "hyperplane")
+    assert proved
     assert "no other hyperplane can have an objective more than 0.03 % better" in words
-    assert verdict(certificate(100.0, 99.97), 1e-4, "hyperplane")[0] == "open"
-    assert "up to 0.03 % better" in verdict(certificate(100.0, 99.97), 1e-4, "hyperplane")[1]
-    assert "up to rounding" in verdict(certificate(1.0, 1.0), 1e-3, "x")[1]
+    assert "more than 0.000001 % better" in verdict(certificate(1.0, 1.0), 1e-3, "x")[1]
+    assert "condition: so." in verdict(certificate(1.0, 1.0, caveat="so"), 1e-3, "x")[1]
     unbounded = certificate(1.0, -np.inf, caveat="the kernel is indefinite")
-    assert verdict(unbounded, 1e-3, "x")[1].startswith(
-        "Nothing is proved: the kernel is indefinite"
-    )
-    assert "cannot resolve" in verdict(certificate(1.0, 1.0, rounding=0.1), 1e-3, "x")[1]
-    assert "better than 0.5 of it" in verdict(certificate(1.0, 2.0), 1e-3, "x")[1]
-    worst = certificate(1.0, 0.5)
-    both = certificate(100.0, 99.5, parts=(worst, certificate(99.0, 99.0)))
-    assert "up to 50 % better" in verdict(both, 1e-2, "x")[1]  # not the half percent of the sum
-    assert "could have a far better objective." in verdict(certificate(60.0, -1e3), 1e-3, "x")[1]
-    assert "more than 0.00001 % better" in verdict(certificate(1.0, 1 - 1e-7), 1e-3, "x")[1]
+    both = certificate(100.0, 99.5, parts=(certificate(1.0, 0.5), certificate(99.0, 99.0)))
+    refuted, rough = certificate(1.0, 2.0), certificate(1.0, 1.0, rounding=0.1)
+    for found in (unbounded, both, refuted, rough, certificate(100.0, 99.8)):
+        proved, words = verdict(found, 1e-3, "x")
+        assert not proved
+        assert words == f"Not proved to the precision asked for (0.1 %). {found}"
 
 
 def test_a_proof_of_a_model_that_brings_none_says_what_it_is(write: Callable[..., Page]) -> None:
     words = "computed from X and y"
     assert words in write(svm.SVC().fit(X, Y), X, Y).text
     assert words not in write(FITTED, X, Y).text
-
-
-def test_lengths_are_those_of_the_certificate(write: Callable[..., Page]) -> None:
-    words = "of their length"
-    assert words in write(mm.SVC().fit(X, Y), X, Y).text
-    # This one is certified before its margin is made 1, which makes w longer.
-    assert words not in write(mm.NuSVC(nu=0.4).fit(X, Y), X, Y).text
 
 
 # How good it is.
@@ -287,12 +224,6 @@ def test_figures_are_those_of_scikit_learn(seed: int) -> None:
     y = rng.choice(classes, 300)
     said = classes[(raw[:, 0] > 0).astype(int) if count == 2 else raw.argmax(axis=1)]
     found = Quality(y, said, raw, classes)
-    assert np.array_equal(found.counts, metrics.confusion_matrix(y, said))
-    each = metrics.precision_recall_fscore_support(y, said, zero_division=0)
-    for ours, theirs in zip(
-        (found.precision, found.recall, found.f1, found.rows), each, strict=True
-    ):
-        assert np.allclose(ours, theirs)
     area = [
         metrics.roc_auc_score(y == label, raw[:, -1] if count == 2 else raw[:, k])
         for k, label in enumerate(classes)
@@ -343,19 +274,9 @@ def test_any_number_of_classes_has_a_table_of_confusions(write: Callable[..., Pa
     assert len(by_class) == 25
     recall = metrics.recall_score(y, model.predict(rows), average=None)
     assert [line[3].partition(" ")[0] for line in by_class] == [f"{share:.1%}" for share in recall]
-    confusions = found.table("label", "taken for")
-    np.fill_diagonal(matrix, 0)
-    assert [int(line[2]) for line in confusions] == sorted(matrix.ravel(), reverse=True)[:10]
-    names = model.classes_.tolist()
-    for line in confusions:
-        assert matrix[names.index(line[0]), names.index(line[1])] == int(line[2])
-
-
-def test_too_many_classes_are_listed_only(write: Callable[..., Page]) -> None:
-    y = np.arange(200) % 70
-    found = write(
-        KNeighborsClassifier().fit(np.arange(200.0)[:, np.newaxis], y), y[:, np.newaxis], y
-    )
+    many = np.arange(200) % 70
+    model = KNeighborsClassifier().fit(np.arange(200.0)[:, np.newaxis], many)
+    found = write(model, many[:, np.newaxis], many)
     assert "too large to read" in found.text
     assert len(found.source) < 200_000
 
@@ -387,12 +308,12 @@ def test_a_guess_has_no_columns_and_no_boundary(write: Callable[..., Page]) -> N
     for model in (DummyClassifier(), make_pipeline(StandardScaler(), DummyClassifier())):
         about = _context(model, WIDE, WIDE_Y)
         captions = [picture.caption for picture in figures.choose_figures(about)]
-        assert captions == ["Training rows in their first principal components."]
+        assert not captions
         found = write(model, WIDE, WIDE_Y)
         assert_sound(found)
         assert "DummyClassifier ignores all columns" in found.text
-        assert "DummyClassifier draws no boundary" in found.text
-        assert "no boundary that rows could support" in found.text
+        assert "DummyClassifier keeps no support vectors" in found.text
+        assert "Pictures" not in found.text
         assert "columns that matter" not in found.text
         assert not [line[0] for line in found.tables[0] if line[0].startswith("AUC")]
 
@@ -417,7 +338,7 @@ def test_rows_have_the_numbers_of_the_user_everywhere(write: Callable[..., Page]
         label_name="answer",
     )
     tables = [table for table in found.tables if table[0][0] == "line"]
-    assert len(tables) >= 3
+    assert len(tables) == 2
     assert not [table for table in found.tables if table[0][0] == "row"]
     shown = [(int(line[0]), line[1]) for table in tables for line in table[1:]]
     for number, label in shown:
@@ -426,36 +347,6 @@ def test_rows_have_the_numbers_of_the_user_everywhere(write: Callable[..., Page]
     assert support == set((10 * train[model.support_] + 7).tolist())
     wrong = {int(line[0]) for table in tables for line in table[1:] if line[1] != line[2]}
     assert wrong >= set((10 * test[model.predict(X[test]) != NAMES[test]] + 7).tolist())
-
-
-def test_rows_that_contradict_each_other_are_named(write: Callable[..., Page]) -> None:
-    rows = np.repeat(np.arange(20.0), 2)[:, np.newaxis]
-    y = np.repeat([0, 1], 20)
-    y[[4, 30]] = 1 - y[[4, 30]]
-    numbers = np.arange(40) + 100
-    told = mm.diagnose(rows, y, max_time=5.0)
-    found = write(mm.LinearSVC().fit(rows, y), rows, y, diagnosis=told, rows=numbers)
-    assert found.table("rows", "labels") == [
-        ["104, 105", "0 × 1, 1 × 1"],
-        ["130, 131", "0 × 1, 1 × 1"],
-    ]
-
-
-def test_options_and_columns_are_called_as_the_user_knows_them(write: Callable[..., Page]) -> None:
-    with pytest.warns(ConvergenceWarning):
-        stopped = mm.SVC(max_time=1e-9).fit(WIDE, WIDE_Y)
-    told = mm.diagnose(WIDE * 10.0 ** np.arange(8), WIDE_Y, max_time=0.01)
-    how: dict[str, Any] = {"options": {"max_time": "--time <s>"}, "diagnosis": told}
-    names = [f"<{name}>" for name in "abcdefgh"]
-    said = write(stopped, WIDE, WIDE_Y, feature_names=names, **how)
-    assert_sound(said)
-    before = said.text[: said.text.rindex("How to reproduce it")]
-    assert "max_time" not in before
-    assert "--time <s>" in before
-    assert "column 7" not in before
-    assert "column '<h>'" in before
-    own = ["max_time", *names[1:]]  # then it may be about that column
-    assert "max_time" in write(stopped, WIDE, WIDE_Y, feature_names=own, **how).text
 
 
 # Columns that matter.
@@ -530,22 +421,13 @@ def test_weights_are_per_standard_deviation(write: Callable[..., Page]) -> None:
     assert [line[0] for line in lines] == ["abcdefgh"[j] for j in order]
     assert [float(line[1]) for line in lines] == pytest.approx(weights[order], rel=1e-3)
     raw = mm.LinearSVC().fit(WIDE, THREE)
-    lines = write(raw, WIDE, THREE).table("column", "for a", "for b", "for c")
+    lines = write(raw, WIDE, THREE).table("column", "largest weight", "for")
     first = raw.coef_ * WIDE.std(axis=0)
     best = int(np.abs(first).max(axis=0).argmax())
-    assert lines[0][0] == f"x{best + 1}"
-    assert [float(cell) for cell in lines[0][1:4]] == pytest.approx(first[:, best], rel=1e-3)
-
-
-def test_losses_are_by_the_stated_metric() -> None:
-    model = KNeighborsClassifier().fit(WIDE, WIDE_Y)
-    found = importances(make_context(model, WIDE, WIDE_Y), "accuracy")
-    assert found is not None
-    assert found.metric == "accuracy"
-    theirs = permutation_importance(model, WIDE, WIDE_Y, random_state=0)
-    assert found.losses == pytest.approx(theirs.importances)
-    assert found.columns[found.losses.mean(axis=1).argmax()] == 3
-    assert importances(_context(DummyClassifier(), WIDE, WIDE_Y), "accuracy") is None
+    assert lines[0][0] == "x₁x₂x₃x₄x₅x₆x₇x₈"[2 * best : 2 * best + 2]
+    own = int(np.abs(first[:, best]).argmax())
+    assert float(lines[0][1]) == pytest.approx(first[own, best], rel=1e-3)
+    assert lines[0][2] == raw.classes_[own]
 
 
 # Support vectors and rows worth looking at.
@@ -555,11 +437,7 @@ def test_losses_are_by_the_stated_metric() -> None:
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (mm.SVC(), "alone, with the same kernel and costs, the model would be the same."),
-        (
-            make_pipeline(StandardScaler(), mm.SVC()),
-            "the same kernel, costs and preparation of the columns, the model",
-        ),
+        (mm.SVC(), "Fitted in the same way to these rows alone, the model would be the same."),
         (mm.LinearSVC(max_iter=1), "It is not proved that these are the right ones"),
         (mm.SVC(kernel="sigmoid"), "It is not proved that these are the right ones"),
         (mm.SVC(max_iter=1), "There are none: all rows get the same prediction."),
@@ -574,7 +452,7 @@ def test_support_vectors_decide_alone_at_the_optimum_only(
 ) -> None:
     said = write(model.fit(X, Y), X, Y).text
     assert words in said
-    assert ("the model would be the same" in said) == ("costs" in words)
+    assert ("the model would be the same" in said) == ("alone" in words)
     assert ("corrected for" in said) == ("corrected" in words)
     assert ("C = " in said) == ("C" in getattr(model, "steps", [("", model)])[-1][1].get_params())
 
@@ -597,12 +475,12 @@ def test_support_vectors_by_slack_with_kinds(write: Callable[..., Page]) -> None
         assert float(line[4]) == pytest.approx(model.alpha_[:, row].max(), rel=1e-3)
 
 
-def test_rows_that_were_not_fitted_to_get_no_labels(write: Callable[..., Page]) -> None:
+def test_support_vectors_are_not_looked_up_in_other_rows(write: Callable[..., Page]) -> None:
     model = mm.SVC().fit(X, Y)
     for rows, y in ((X[:50], Y[:50]), (X + 0.01, Y)):
         found = write(model, rows, y)
         assert "X is not what the model was fitted to" in found.text
-        assert found.table("row", "kind")
+        assert not [table for table in found.tables if "α" in table[0]]
 
 
 def test_mistakes_are_the_mistakes_the_worst_first(write: Callable[..., Page]) -> None:
@@ -617,14 +495,11 @@ def test_mistakes_are_the_mistakes_the_worst_first(write: Callable[..., Page]) -
         assert float(line[3]) == pytest.approx(distance[int(line[0])], rel=1e-3)
         assert float(line[4]) == pytest.approx(X[int(line[0]), 0], rel=1e-4)
     assert f"{len(lines)} of {len(wrong)} mistakes" in found.text
-    doubtful = [t[1:] for t in found.tables if t[0][-1] == "weight"][1]
-    right = np.setdiff1d(np.arange(60), wrong)
-    assert [int(line[0]) for line in doubtful] == sorted(right, key=lambda k: distance[k])[:15]
 
 
 def test_largest_errors_of_a_regressor(write: Callable[..., Page]) -> None:
     model = mm.LinearSVR().fit(X, TARGET)
-    lines = write(model, X, TARGET).table("row", "target", "predicted", "residual", "x1")
+    lines = write(model, X, TARGET).table("row", "target", "predicted", "residual", "x₁")
     off = np.abs(TARGET - model.predict(X))
     assert [int(line[0]) for line in lines] == np.argsort(-off)[:15].tolist()
 
@@ -633,23 +508,19 @@ def _context(model: Any, X: Any, y: Any) -> context.Context:
     return make_context(model.fit(X, y), X, y)
 
 
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pd.DataFrame], ids=str)
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame], ids=str)
 def test_the_columns_that_decide_are_shown(make: Any) -> None:
     rows = make(WIDE)
     if hasattr(rows, "columns"):
         rows.columns = [f"c{j}" for j in range(8)]
     found = importances(_context(mm.LinearSVC(C=10.0), rows, WIDE_Y), "accuracy")
     assert found is not None
-    chosen = found.first(tables.COLUMNS_SHOWN)
-    assert chosen[:2] == [3, 6]
-    assert len(chosen) == 5
-    assert row_values(rows, 4, chosen)[0] == f"{WIDE[4, 3]:.5g}"
-    for j in (0, 5):
-        dealt = reorder_column(rows, j, np.roll(np.arange(60), 1))
-        dealt = dealt.toarray() if sp.issparse(dealt) else np.asarray(dealt)
-        assert np.array_equal(np.sort(dealt[:, j]), np.sort(WIDE[:, j]))
-        assert not np.array_equal(dealt[:, j], WIDE[:, j])
-        assert np.array_equal(np.delete(dealt, j, axis=1), np.delete(WIDE, j, axis=1))
+    assert found.order[:2].tolist() == [3, 6]
+    assert row_values(rows, 4, found.order.tolist())[0] == f"{WIDE[4, 3]:.5g}"
+    sparse = sp.csr_array(WIDE)
+    assert row_values(sparse, 4, [3]) == [f"{WIDE[4, 3]:.5g}"]
+    assert importances(_context(mm.LinearSVC(), sparse, WIDE_Y), "accuracy") is None
+    assert importances(_context(DummyClassifier(), WIDE, WIDE_Y), "accuracy") is None
 
 
 def test_many_rows_are_sampled_openly(
@@ -659,27 +530,13 @@ def test_many_rows_are_sampled_openly(
     monkeypatch.setattr(context, "_OPERATIONS", 1.0)
     found = write(mm.SVC().fit(X, NAMES), X, NAMES)
     assert "25 of 60 training rows, drawn at random" in found.text
-    assert "of 25)" in found.text
+    assert "of 25 training rows; " in found.text
     whole = _context(mm.LinearSVC(), X, NAMES).train  # linear models are not too dear
     assert not whole.sampled
     mapped = make_pipeline(mm.Nystroem(n_components=9, random_state=0), mm.LinearSVC())
     assert _context(mapped, X, NAMES).train.sampled  # but maps are
-
-
-def test_columns_behind_a_map_are_the_readers_own(write: Callable[..., Page]) -> None:
-    mapped = make_pipeline(mm.Nystroem(n_components=9, random_state=0), mm.LinearSVC())
-    found = write(mapped.fit(WIDE, THREE), WIDE, THREE)
-    assert {line[0] for line in found.table("column", "accuracy lost")} <= {
-        *map("x{}".format, range(9))
-    }
-
-
-def test_an_undecided_diagnosis_is_short_on_top(write: Callable[..., Page]) -> None:
-    diagnosis = mm.diagnose(X, Y, max_time=1e-9)
-    assert " What is known: " in diagnosis.reason
-    found = write(FITTED, X, Y, diagnosis=diagnosis)
-    assert found.text.count("What is known: ") == 1
-    assert "Undecided: the time ran out" in found.text
+    found = write(mapped.fit(WIDE, THREE), WIDE, THREE)  # columns behind them are the reader's own
+    assert found.table("column", "accuracy lost")[0][0].startswith("x")
 
 
 # Searches, and how to get the same again.
@@ -731,11 +588,6 @@ def test_the_code_makes_the_same_model(model: Any) -> None:
     assert np.array_equal(space["model"].fit(X, Y).decision_function(X), expected)
 
 
-def test_a_script_is_shown_as_it_is(write: Callable[..., Page]) -> None:
-    script = 'print("<b>1 & 2</b>")\nif True:\n    pass'
-    assert script in write(FITTED, X, Y, script=script).text
-
-
 def shown_script(found: Page) -> str:
     """Return what stands in the report's only <pre>, as a reader would copy it."""
     inside = found.source.partition("<pre><code>")[2].partition("</code>")[0]
@@ -756,7 +608,7 @@ def test_the_script_of_the_command_prints_the_figures_of_its_report(
     options = ["--seed", "3", "--test", "0.4", "--report", "r.html", "--max-time", "5"]
     told = CliRunner().invoke(main, ["try", *call.get(given, []), *options])
     assert told.exit_code == 0, told.output
-    found = Page(tmp_path / "r.html")
+    found = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
     again = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", shown_script(found)], capture_output=True, text=True
     )
@@ -768,6 +620,8 @@ def test_the_script_of_the_command_prints_the_figures_of_its_report(
 
 
 def test_the_code_is_honest(write: Callable[..., Page]) -> None:
+    script = 'print("<b>1 & 2</b>")\nif True:\n    pass'
+    assert script in write(FITTED, X, Y, script=script).text
     drawn = make_pipeline(mm.Nystroem(n_components=20, random_state=3), mm.HardMarginSVC())
     assert "nystroem__random_state = 3" in write(drawn.fit(APART, APART_Y), APART, APART_Y).text
     assert "model.fit(X)" in write(mm.OneClassSVM().fit(X), X, None).text
@@ -830,12 +684,12 @@ def test_each_kind_has_its_pictures(name: str) -> None:
     model, rows, y, _ = MODELS[name]
     captions = " ".join(p.caption for p in figures.choose_figures(_context(model, rows, y)))
     expected = {
-        "SVC": ["boundary, with margins", "own side", "kernel matrix", "principal components"],
-        "three": ["boundary, with margins", "leads", "kernel matrix", "principal components"],
-        "SVR": ["diagonal", "far off", "kernel matrix", "principal components"],
-        "one class": ["boundary", "outliers", "kernel matrix", "principal components"],
+        "SVC": ["boundary, with margins", "own side"],
+        "three": ["boundary, with margins", "leads"],
+        "SVR": ["diagonal", "Residuals"],
+        "one class": ["boundary", "outliers"],
         "linear": ["boundary, with margins", "own side"],
-        "given": ["along the boundary", "own side", "kernel matrix"],
+        "given": ["along the boundary", "own side"],
         "texts": ["along the boundary", "own side"],
     }[name]
     assert captions.count(".") >= len(expected)
@@ -844,52 +698,43 @@ def test_each_kind_has_its_pictures(name: str) -> None:
 
 @pytest.mark.parametrize("background", ["light", "dark"])
 def test_histogram_and_fit_show_the_numbers(background: str) -> None:
-    parts = _context(mm.LinearSVR(), X, TARGET).parts
+    about = _context(mm.LinearSVC(), WIDE, WIDE_Y)
+    part = _context(mm.LinearSVR(), X, TARGET).parts[0]
+    draw = Drawing(lambda ax: figures.draw_scores(ax, about.train, about.classes))
+    fit = Drawing(lambda ax: figures.draw_fit(ax, part))
     with style.theme(background):
-        histogram, fit = ScoresDisplay(parts, "numbers").plot(), FitDisplay(parts).plot()
-    heights, edges, _ = histogram.steps_[0].get_data()
-    off = parts[0].scores.values
-    assert heights.sum() == pytest.approx(1.0)
-    assert heights[0] * 60 == np.sum(off < edges[1])
-    assert histogram.ax_.get_xlabel() == "residual"
-    points = fit.points_[0].get_offsets()
-    assert np.allclose(points, np.column_stack([TARGET, TARGET - off]))
-    assert np.array_equal(fit.line_.get_xdata(), fit.line_.get_ydata())
-    for display in (histogram, fit):
+        shown = [draw.plot(), fit.plot()]
+    heights = [bar.get_height() for bars in draw.ax_.containers for bar in bars]
+    assert sum(heights) == pytest.approx(1.0)
+    assert draw.ax_.get_xlabel() == "distance"
+    points = fit.ax_.collections[0].get_offsets()
+    assert np.allclose(points, np.column_stack([TARGET - part.scores.values, TARGET]))
+    for display in shown:
         assert display.ax_.get_title(loc="left")
         assert_fits(display.figure_)
         plt.close(display.figure_)
 
 
-def test_classes_have_one_colour_in_all_pictures() -> None:
+def test_curves_are_those_of_the_scores_in_the_colours_of_the_classes() -> None:
     about = _context(mm.LinearSVC(), WIDE, WIDE_Y)
-    histogram = ScoresDisplay(about.parts, "classes", about.classes).plot()
-    curves = PrecisionRecallDisplay(about.train, about.classes).plot()
-    filled = [p for p in histogram.ax_.patches if p.get_label() in ("0", "1")]
-    for k in range(2):
-        assert to_hex(filled[k].get_facecolor()) == style.colour(k).lower()
-        assert to_hex(curves.curves_[k].get_color()) == style.colour(k).lower()
-        assert f".class-{k} {{ background: {style.colour(k)}; }}" in page.style_sheet("auto")
-    neutral = [to_hex(step.get_edgecolor()) for step in histogram.steps_]
-    assert not {colour.lower() for colour in style.COLOURS} & set(neutral)
-    assert len(style.COLOURS) == COLOURED
-    assert style.WRONG not in style.COLOURS
-    for display in (histogram, curves):
-        assert_fits(display.figure_)
-        plt.close(display.figure_)
-
-
-def test_curves_are_those_of_the_scores() -> None:
-    about = _context(mm.LinearSVC(), WIDE, WIDE_Y)
-    roc = RocDisplay(about.train, about.classes).plot()
-    across, up = roc.curve_.get_data()
+    given = about.train, about.classes
+    roc = Drawing(lambda ax: figures.draw_roc(ax, *given)).plot()
+    across, up = roc.ax_.lines[0].get_data()
     area = metrics.roc_auc_score(WIDE_Y, about.model.decision_function(WIDE))
     assert np.trapezoid(up, across) == pytest.approx(area)
-    assert f"{area:.2%}" in roc.ax_.get_title(loc="left")
-    curves = PrecisionRecallDisplay(about.train, about.classes).plot()
-    for k, line in enumerate(curves.lines_):
-        assert line.get_ydata()[0] == np.mean(k == WIDE_Y)  # what guessing gets
-    for display in (roc, curves):
+    assert f"{area:.2%}" in roc.ax_.lines[0].get_label()
+    curves = Drawing(lambda ax: figures.draw_precision(ax, *given)).plot()
+    histogram = Drawing(lambda ax: figures.draw_scores(ax, *given)).plot()
+    swatches = histogram.ax_.get_legend().legend_handles
+    for k in range(2):
+        curve, guessing = curves.ax_.lines[2 * k : 2 * k + 2]
+        assert guessing.get_ydata()[0] == np.mean(k == WIDE_Y)
+        assert to_hex(curve.get_color()) == style.colour(k).lower()
+        assert to_hex(swatches[k].get_facecolor()) == style.colour(k).lower()
+        assert f".class-{k} {{ background: {style.colour(k)}; }}" in page.style_sheet("auto")
+    assert len(style.COLOURS) == COLOURED
+    assert style.WRONG not in style.COLOURS
+    for display in (roc, curves, histogram):
         assert_fits(display.figure_)
         plt.close(display.figure_)
 

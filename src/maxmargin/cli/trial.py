@@ -126,7 +126,7 @@ def _learn(output: Output, trial: Trial, max_time: float) -> tuple[AutomaticFit,
             found.model, train.X[rows], train.y[rows], X_test=test.X, y_test=test.y,
             search=found.tuning.search, title=reading.name_files(data.words),
             feature_names=train.feature_names, rows=train.numbers[rows], rows_test=test.numbers,
-            wording=Wording(train.numbered, data.label or "label", {}, remarks),
+            wording=Wording(train.numbered, data.label or "label", remarks),
         )  # fmt: skip
     return found, context
 

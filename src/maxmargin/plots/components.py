@@ -2,8 +2,8 @@
 
     projection of x:  [k − 1ᵀK/n] H vₘ/√λₘ,    HKH = V Λ Vᵀ,    H = I − 11ᵀ/n
 
-The three components are drawn in pairs. A picture proves nothing, so the title says what
-``separate`` finds in all three.
+The three components are drawn in pairs. A picture proves nothing: ``mm.separate`` says whether
+planes separate the classes in them.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,9 @@ from sklearn.utils import get_tags
 from maxmargin._typing import Floats
 from maxmargin.plots import planar, style
 from maxmargin.plots.style import scatter
-from maxmargin.separability import separate
 from maxmargin.validation.data import check_labels
 
 _PAIRS = ((0, 1), (0, 2), (1, 2))
-_SECONDS = 2.0  # for each pair of classes; after that, separability stays undecided
 
 
 @dataclass(eq=False, repr=False)
@@ -38,8 +36,6 @@ class KernelPCADisplay(style.Display):
         Labels.
     shares : ndarray of shape (3,) or None, default=None
         Share of the variance that each component explains.
-    separable : bool or None, default=None
-        Whether planes separate the classes in the three components; None if undecided.
     names : pair of str, default=("x₁", "x₂")
         Names of the two columns.
 
@@ -54,8 +50,8 @@ class KernelPCADisplay(style.Display):
     >>> X, y = mm.datasets.circles(200, radii=(0.25, 1.0), random_state=0)
     >>> model = mm.KernelPCA(3, kernel="rbf", gamma=1.0).fit(X)
     >>> display = mm.plots.KernelPCADisplay.from_estimator(model, X, y)
-    >>> display.separable, display.ax_.shape
-    (True, (2, 2))
+    >>> display.ax_.shape
+    (2, 2)
     """
 
     points: Floats | None
@@ -63,7 +59,6 @@ class KernelPCADisplay(style.Display):
     y: npt.NDArray[Any] | None = None
     _: KW_ONLY
     shares: Floats | None = None
-    separable: bool | None = None
     names: Sequence[str] = ("x₁", "x₂")
 
     @classmethod
@@ -73,10 +68,9 @@ class KernelPCADisplay(style.Display):
         X: Any,
         y: Any = None,
         *,
-        features: tuple[Any, Any] = (0, 1),
         ax: Any = None,
     ) -> Self:
-        """Project rows by a fitted kernel PCA, test whether they are separable, and draw.
+        """Project rows by a fitted kernel PCA, and draw.
 
         Parameters
         ----------
@@ -84,11 +78,9 @@ class KernelPCADisplay(style.Display):
             With at least three components. Other transformers work too; shares of the variance
             are shown if they have ``explained_variance_ratio_``.
         X : matrix of shape (n, d)
-            Rows for ``estimator.transform``.
+            Rows for ``estimator.transform``; the first panel shows their first two columns.
         y : array-like of shape (n,) or None, default=None
             Labels of any number of classes.
-        features : pair of int or str, default=(0, 1)
-            The two columns of X in the first panel, by number or, in a frame, by name.
         ax : array of four axes or None, default=None
             Where to draw; None: a new figure.
         """
@@ -100,14 +92,11 @@ class KernelPCADisplay(style.Display):
                 f"estimator has {Z.shape[-1]} components, and three are drawn: fit KernelPCA(3)."
             )
         labels = None if y is None else check_labels(y, len(Z))
-        separable = None
-        if labels is not None and len(np.unique(labels)) > 1:
-            separable = separate(Z[:, :3], labels, max_time=_SECONDS).separable
-        points, names = _choose_columns(estimator, X, features)
+        points, names = _choose_columns(estimator, X)
         shares = getattr(estimator, "explained_variance_ratio_", None)
         if shares is not None:
             shares = np.asarray(shares[:3], dtype=np.float64)
-        found = cls(points, Z[:, :3], labels, shares=shares, separable=separable, names=names)
+        found = cls(points, Z[:, :3], labels, shares=shares, names=names)
         return found.plot(ax)
 
     def _axes(self, ax: Any) -> Any:
@@ -116,7 +105,8 @@ class KernelPCADisplay(style.Display):
     def _draw(self, axes: Any) -> None:
         shown = style.thin(len(self.projections))
         y = np.zeros(len(self.projections)) if self.y is None else self.y
-        classes, size = np.unique(y).tolist(), style.dot_size(len(shown))
+        classes = np.unique(y).tolist()
+        size = 14.0 if len(shown) <= style.RASTER_FROM else 4.0
         first, *others = axes.flat
         first.set_title("The data")
         if self.points is None:
@@ -137,31 +127,17 @@ class KernelPCADisplay(style.Display):
             panel.set_title(f"PC{i + 1} and PC{j + 1}")
         if self.y is not None:
             style.legend_under(axes, self.points_[1])
-        lines = [self._verdict(len(classes)), style.sampled(len(shown), len(y))]
+        lines = ["The first three principal components", style.sampled(len(shown), len(y))]
         first.figure.suptitle("\n".join(filter(None, lines)))
 
-    def _verdict(self, n_classes: int) -> str:
-        if n_classes < 2:
-            return "The first three principal components"
-        if self.separable is None:
-            return "Separable in PC1–3? Undecided"
-        if self.separable:
-            which = "The classes" if n_classes == 2 else "All pairs of classes"
-            return f"{which} are separable in PC1–3"
-        return f"{'The' if n_classes == 2 else 'Some'} classes are not separable in PC1–3"
 
-
-def _choose_columns(
-    estimator: Any, X: Any, features: tuple[Any, Any]
-) -> tuple[Floats | None, Sequence[str]]:
-    """Return two columns and their names; a single column is drawn along a line."""
+def _choose_columns(estimator: Any, X: Any) -> tuple[Floats | None, Sequence[str]]:
+    """Return the first two columns and their names; a single one is drawn along a line."""
     if not hasattr(X, "shape"):
         X = np.asarray(X)
     objects = len(X.shape) != 2 or getattr(getattr(X, "dtype", None), "kind", "") == "O"
     if objects or get_tags(estimator).input_tags.pairwise:
         return None, ("", "")
-    chosen = [planar.column_number(X, one) for one in features] if X.shape[1] > 1 else [0]
-    points, names = planar.columns(X, chosen), style.column_names(X, X.shape[1])
-    if len(chosen) == 1:
-        return np.hstack([points, np.zeros_like(points)]), [names[0], ""]
-    return points, [names[k] for k in chosen]
+    names = [*style.column_names(X, X.shape[1]), ""][:2]
+    points = planar.columns(X, range(min(2, X.shape[1])))
+    return points if X.shape[1] > 1 else np.hstack([points, np.zeros_like(points)]), names

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats
 from maxmargin.inspection.model_view import view_model
 from maxmargin.kernels import as_kernel, check_kernel
+from maxmargin.kernels.base import literal
 from maxmargin.plots import style
 from maxmargin.plots.style import text, thin
 from maxmargin.validation.data import check_labels
@@ -93,8 +94,7 @@ class GramDisplay(style.Display):
         """
         resolved = as_kernel(kernel).resolved(X)
         prepared = resolved.prepare(X)
-        whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
-        if not whole or most < 2:
+        if not isinstance(most, int | np.integer) or isinstance(most, bool) or most < 2:
             raise ValueError(f"most={most!r} is not valid: it must be an integer >= 2.")
         labels = np.zeros(len(prepared)) if y is None else check_labels(y, len(prepared))
         classes, firsts = np.unique(labels, return_index=True)
@@ -118,7 +118,7 @@ class GramDisplay(style.Display):
             spectrum[::-1],
             rounding=len(K) * float(np.finfo(values.dtype).eps) * float(abs(spectrum).max()),
             labels=None if y is None else labels[place],
-            name=style.kernel_name(resolved),
+            name=style.short_numbers(literal(resolved)),
             n_rows=len(prepared),
         ).plot(ax)
 

@@ -39,8 +39,7 @@ from maxmargin.validation.data import check_labels
 Box = tuple[float, float, float, float]
 
 MOST_SUPPORT = 5_000  # support vectors that sampling keeps
-_RING = 46.0  # size of a support vector's marker without slack
-_MOST_SLACK = 4.0  # slack above which markers do not grow any more
+_RING = 46.0  # size of a support vector's marker
 _MANY = 300  # support vectors of a kind above which markers get smaller
 _SKEWED = 4.0  # ratio of the axes' lengths above which equal scales leave no space
 _FEW = 2  # features whose fixed values are listed one by one
@@ -65,10 +64,8 @@ class MarginDisplay(style.Display):
     kinds : ndarray of str of shape (m,), optional
         "margin", "inside", "wrong side" or, of outlier detectors, "outside"; "" for points that
         are no support vectors. None: the support vectors are unknown.
-    slack : ndarray of shape (m,), optional
-        ξ ≥ 0 of the points.
     slack_ends : ndarray of shape (m, 2), optional
-        Where the segment of length ξ/‖w‖ from each point ends. None: markers grow with ξ instead.
+        Where the segment of length ξ/‖w‖ from each point ends, if f is linear.
     weights, intercept : ndarray of shape (2,) and float, optional
         w and b in the plane drawn, if f is linear there.
     grid : tuple of x₁ (p,), x₂ (q,) and f (q, p), optional
@@ -111,7 +108,6 @@ class MarginDisplay(style.Display):
     _: KW_ONLY
     rows: Rows | None = None
     kinds: npt.NDArray[np.str_] | None = None
-    slack: Floats | None = None
     slack_ends: Floats | None = None
     weights: Floats | None = None
     intercept: float = 0.0
@@ -131,7 +127,6 @@ class MarginDisplay(style.Display):
         y: Any = None,
         *,
         features: Any = None,
-        at: Any = "median",
         view: str = "auto",
         pair: tuple[Any, Any] | None = None,
         grid_resolution: int = 200,
@@ -152,10 +147,8 @@ class MarginDisplay(style.Display):
         y : array-like of shape (n,)
             Labels; not needed by outlier detectors.
         features : pair of int or str, optional
-            The two features to draw, by number or name.
-        at : "median", "mean" or array of shape (d,), default="median"
-            Where the other features are held: the boundary is that of this slice, the points are
-            projected onto it.
+            The two features to draw, by number or name. The others are held at their medians:
+            the boundary is that of this slice, the points are projected onto it.
         view : {"auto", "data", "margin"}, default="auto"
             Features; or the signed distance f/‖w‖ (of a kernel in its feature space, of a
             pipeline in the space of its last step) and the largest spread orthogonal to w, which
@@ -190,22 +183,22 @@ class MarginDisplay(style.Display):
         sides = planar.signs(labels, boundary.classes)
         support = boundary.support(table, sides)
         rows, sampled = _rows_drawn(np.flatnonzero(np.isin(labels, boundary.classes)), support)
-        kinds = slack = None
+        kinds = None
         if support is not None:
-            kinds, slack = np.full(len(labels), "", dtype="<U10"), np.zeros(len(labels))
-            kinds[support.rows], slack[support.rows] = support.kinds, support.slacks
-            kinds, slack = kinds[rows], slack[rows]
+            every = np.full(len(labels), "", dtype="<U10")
+            every[support.rows] = support.kinds
+            kinds = every[rows]
         if view == "margin":
             shown = _view_along_w(boundary, table, rows)
         else:
             i, j = _check_features(table, features)
-            held = _held_values(table, at)
+            held = _medians(table)
             shown = _view_two_features(boundary, table, rows, (i, j), held, grid_resolution)
         ends, messages = None, [sampled]
         if view == "margin" or table.shape[1] == 2:  # f in the plane drawn is f of the points
-            ends = _slack_ends(shown, sides[rows], slack)
+            ends = None if support is None else _slack_ends(shown, sides[rows])
         else:
-            messages = [*_slice_messages(table, rows, (i, j), held, at, kinds), sampled]
+            messages.insert(0, _describe_slice(table, (i, j), held))
         if support is None and boundary.has_margins:
             messages.append("not known to be the rows it was fitted to: no support vectors")
         return cls(
@@ -213,7 +206,6 @@ class MarginDisplay(style.Display):
             classes=boundary.classes.tolist(),
             rows=rows,
             kinds=kinds,
-            slack=None if boundary.view.detects_outliers else slack,
             slack_ends=ends,
             levels=(-1.0, 0.0, 1.0) if boundary.has_margins else (0.0,),
             title=_title(boundary, view),
@@ -254,14 +246,13 @@ class MarginDisplay(style.Display):
         return f"f = {' and '.join(gone)} not in the picture" if gone else ""
 
     def _draw_support(self, ax: Any) -> None:
-        """Mark support vectors by their kind, with segments or larger markers for slack."""
+        """Mark support vectors by their kind, with segments for slack."""
         self.slack_, self.support_ = None, {}
         if self.kinds is None:
             return
         with_slack = (self.kinds == "inside") | (self.kinds == "wrong side")
         if self.slack_ends is not None and with_slack.any():
             self.slack_ = _draw_slack(ax, self.points[with_slack], self.slack_ends[with_slack])
-        slack = self.slack if self.slack_ends is None else None
         for kind, (mark, edge, name) in {
             "margin": ("o", foreground(ax), "on the margin"),
             "inside": ("D", style.GREY, "inside"),
@@ -273,11 +264,10 @@ class MarginDisplay(style.Display):
             if not count:
                 continue
             size = _RING * min(1.0, max(0.2, _MANY / count))
-            grown = 1.0 if slack is None else 1.0 + np.minimum(slack[chosen], _MOST_SLACK)
             fill = {"c": edge} if mark == "x" else {"facecolors": "none", "edgecolors": edge}
             self.support_[kind] = ax.scatter(
                 *self.points[chosen].T,
-                s=size * grown,
+                s=size,
                 marker=mark,
                 linewidths=1.2 * (size / _RING) ** 0.5,
                 label=f"{name} ({count:,})",
@@ -285,8 +275,6 @@ class MarginDisplay(style.Display):
                 zorder=0.9 if mark == "x" else 3,  # behind its point, whose class stays visible
                 **fill,
             )
-        if slack is not None and with_slack.any():
-            ax.plot([], [], " ", label="markers grow with ξ")
 
 
 # ---------------------------------------------------------------------- from a model to the data
@@ -348,10 +336,10 @@ def _rows_drawn(members: Rows, support: SupportRows | None) -> tuple[Rows, str]:
     return rows, message
 
 
-def _slack_ends(shown: dict[str, Any], sides: Floats, slack: Floats | None) -> Floats | None:
-    """Return the foot of each point on f = y; None without slack, or without a line f = y."""
+def _slack_ends(shown: dict[str, Any], sides: Floats) -> Floats | None:
+    """Return the foot of each point on f = y; None without a line f = y."""
     w = shown.get("weights")
-    if slack is None or w is None or not w.any():
+    if w is None or not w.any():
         return None
     f = shown["points"] @ w + shown.get("intercept", 0.0)
     missing = sides * np.maximum(0.0, 1.0 - sides * f)
@@ -443,47 +431,23 @@ def _feature_names(X: Any) -> list[str]:
     return [f"feature {k}" for k in range(X.shape[1])]
 
 
-def _held_values(X: Any, at: Any) -> Floats:
-    """Return a value for each column: its median, its mean, or those given."""
+def _medians(X: Any) -> Floats:
+    """Return the median of each column."""
     if X.shape[1] == 2:  # both are drawn
         return np.zeros(2)
-    if isinstance(at, str):
-        if at not in ("median", "mean"):
-            raise ValueError(f"at must be 'median', 'mean' or an array of values, got {at!r}")
-        if sp.issparse(X):
-            found = X.mean(axis=0) if at == "mean" else csc_median_axis_0(X.tocsc())
-            return np.asarray(found, dtype=np.float64).ravel()
-        average = np.median if at == "median" else np.mean
-        return np.asarray(average(planar.columns(X, range(X.shape[1])), axis=0))
-    values = np.asarray(at, dtype=np.float64)
-    if values.shape != (X.shape[1],) or not np.isfinite(values).all():
-        raise ValueError(
-            f"at must hold one finite value for each of the {X.shape[1]} features (those of the "
-            f"two drawn are not used), got shape {values.shape}"
-        )
-    return values
+    if sp.issparse(X):
+        return np.asarray(csc_median_axis_0(X.tocsc()), dtype=np.float64)
+    return np.asarray(np.median(planar.columns(X, range(X.shape[1])), axis=0))
 
 
-def _slice_messages(
-    X: Any, rows: Any, drawn: tuple[int, int], held: Floats, at: Any, kinds: Any
-) -> list[str]:
-    """Return where the other features are held, and how many points are not there."""
+def _describe_slice(X: Any, drawn: tuple[int, int], held: Floats) -> str:
+    """Return where the other features are held."""
     rest = [k for k in range(X.shape[1]) if k not in drawn]
-    where = f"slice: {len(rest)} other features at "
-    where += f"their {at}" if isinstance(at, str) else "given values"
+    where = f"{len(rest)} other features at their median"
     if len(rest) <= _FEW:
         names = _feature_names(X)
-        where = "slice at " + ", ".join(f"{visible(names[k], 16)} = {held[k]:.3g}" for k in rest)
-    table = take_rows(X, rows)
-    off = np.zeros(len(rows), dtype=bool)
-    for batch in gen_batches(len(rest), max(1, _BLOCK // len(rows))):
-        values = planar.columns(table, rest[batch])
-        rounding = 1e-9 * np.maximum(1.0, np.abs(values).max(axis=0))
-        off |= (np.abs(values - held[rest[batch]]) > rounding).any(axis=1)
-    if kinds is None:
-        return [where, f"points projected; {off.sum():,} of {len(off):,} points lie off it"]
-    off = off[kinds != ""]
-    return [where, f"points projected; {off.sum():,} of {len(off):,} support vectors lie off it"]
+        where = ", ".join(f"{visible(names[k], 16)} = {held[k]:.3g}" for k in rest)
+    return f"slice with {where}\npoints projected onto it"
 
 
 def _grid(

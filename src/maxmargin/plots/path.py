@@ -13,7 +13,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.model_selection import regularization_path
 from maxmargin.plots import style
 from maxmargin.plots.style import text
 
@@ -73,40 +72,6 @@ class PathDisplay(style.Display):
                 f"problem={problem!r} is not valid: the path has {count}, counted from 0."
             )
         return cls(path, problem or 0).plot(ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        Cs: Any = 20,
-        sample_weight: Any = None,
-        problem: int | None = None,
-        ax: Any = None,
-    ) -> Self:
-        """Compute the path of a machine along C and draw it.
-
-        Parameters
-        ----------
-        estimator : LinearSVC, SVC, LinearSVR or SVR
-            Fitted or not; its parameters other than C are used.
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels, or numbers for a regression.
-        Cs : int or array-like, default=20
-            The costs, or how many of them, from one end of the path to the other.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How many times each row counts.
-        problem : int, default=None
-            Which binary problem, if there are several.
-        ax : array of three matplotlib Axes, default=None
-            Where; None: in a new figure.
-        """
-        path = regularization_path(X, y, estimator, Cs=Cs, sample_weight=sample_weight)
-        return cls.from_path(path, problem=problem, ax=ax)
 
     def _axes(self, ax: Any) -> Any:
         return style.panels(ax, 3, 1, (4.6, 5.6), sharex=True)

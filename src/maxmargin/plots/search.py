@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.plots import style
-from maxmargin.plots.style import foreground, text
+from maxmargin.plots.style import text
 
 _WRITTEN = (10, 8)  # rows and columns of a map up to which the scores are written in the cells
 _TICK_LETTERS = 30  # that fit along an axis
@@ -32,7 +32,7 @@ class SearchDisplay(style.Display):
     x_values : sequence
         Its values, in order.
     scores : array-like of shape (n_x,) or (n_y, n_x)
-        Mean scores; NaN where there is none.
+        Mean scores; NaN where there is none, which leaves a cell empty.
     best : (int,) or (int, int)
         Index of the best score: of x, or of y and x.
     y : str, default=None
@@ -100,15 +100,11 @@ class SearchDisplay(style.Display):
             Parameters along the axes, with all others held at the best; x alone gives a curve.
             By default those with several values, C along x and gamma along y if present.
         metric : str, default=None
-            Which of several scorings; by default the one that chose the best.
+            Which of several scorings; by default the one that chose the best, or else the first.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
         """
         found = read_candidates(search, metric)
-        if found.undecided:
-            raise ValueError(
-                f"the search has several scorings: choose metric= from {found.undecided}."
-            )
         return cls(**_tabulate(found, x, y), metric=found.metric).plot(ax)
 
     def _draw(self, ax: Any) -> None:
@@ -142,7 +138,6 @@ class SearchDisplay(style.Display):
         cell.set(path_effects=[withStroke(linewidth=4, foreground="white")], edgecolor="black")
         cell.set(clip_on=False, zorder=3, label=self._best_label(scores))
         self.best_ = ax.add_patch(cell)
-        _hatch(ax, np.isnan(scores), "..", "no score")
         self.texts_ = []
         if rows <= _WRITTEN[0] and columns <= _WRITTEN[1]:
             options = {"ha": "center", "va": "center", "fontsize": 7 if columns <= 6 else 6}
@@ -189,11 +184,7 @@ class SearchDisplay(style.Display):
 
 
 class Candidates(NamedTuple):
-    """What a search tried, and how it scored by one metric: means and deviations over the splits.
-
-    ``undecided`` are all scorings, if the metric is only the first of them and did not choose the
-    best.
-    """
+    """What a search tried, with means and deviations over the splits of one metric."""
 
     params: list[dict[str, Any]]
     means: Floats
@@ -201,7 +192,6 @@ class Candidates(NamedTuple):
     ranks: Ints
     best: int
     metric: str
-    undecided: list[str]
 
 
 def read_candidates(search: Any, metric: str | None = None) -> Candidates:
@@ -232,7 +222,6 @@ def read_candidates(search: Any, metric: str | None = None) -> Candidates:
         ranks,
         int(search.best_index_ if decided and hasattr(search, "best_index_") else ranks.argmin()),
         scoring if name == "score" and isinstance(scoring, str) else name,
-        scorings if metric is None and not decided else [],
     )
 
 
@@ -304,21 +293,6 @@ def _choose_axes(
 
 
 # ------------------------------------------------------------------------------ the cells of a map
-
-
-def _hatch(ax: Any, cells: Any, hatch: str, label: str) -> None:
-    """Hatch cells of a map, if there are any."""
-    from matplotlib.collections import PolyCollection
-
-    if not cells.any():
-        return
-    corner = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
-    middles = np.argwhere(cells)[:, np.newaxis, ::-1]
-    shape = PolyCollection(
-        middles + corner, facecolor="none", edgecolor=foreground(ax), linewidth=0
-    )
-    shape.set(hatch=hatch, label=label)
-    ax.add_collection(shape)
 
 
 def _name_ticks(axis: Any, name: str, values: Any) -> None:

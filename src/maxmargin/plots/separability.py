@@ -3,10 +3,6 @@
 Either a plane has every row on its side, at a distance of at least the margin γ; or a point lies in
 the convex hulls of both classes, Σ λᵢxᵢ = Σ μⱼxⱼ with λ, μ ≥ 0 and Σλ = Σμ = 1, and then no plane
 can: f would have to be positive and negative there.
-
-In more than two dimensions the plane is drawn edge-on: rows are drawn by their signed distance
-f/‖w‖ and their position along a direction within the plane, so that distances from the plane are
-true. Hulls that meet cannot be drawn this way: their projections may meet where they do not.
 """
 
 from dataclasses import dataclass
@@ -24,7 +20,6 @@ from maxmargin.plots.style import colour, foreground
 from maxmargin.separability import separate
 from maxmargin.validation.data import check_labels
 
-_EDGE_ON = ("distance from the plane", "direction within the plane")
 _NEAR = 1e-6  # share of the margin within which a row touches it
 
 
@@ -87,7 +82,7 @@ class SeparabilityDisplay(style.Display):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            Rows; more than two columns can be drawn only if a plane separates the classes.
+            Rows with one or two columns. For more, see ``MarginDisplay`` with view="margin".
         y : array-like of shape (n,)
             Labels.
         pair : tuple of two labels, default=None
@@ -98,6 +93,11 @@ class SeparabilityDisplay(style.Display):
             Where; None: in a new figure.
         """
         rows = check_rows(X)
+        if rows.shape[1] > 2:
+            raise ValueError(
+                f"X has {rows.shape[1]} columns, and projections of hulls may meet where the hulls "
+                "do not: choose 2 columns, or draw HardMarginSVC by MarginDisplay, view='margin'."
+            )
         names = style.column_names(X, rows.shape[1])
         labels = check_labels(y, rows.shape[0])
         if pair is not None:
@@ -107,8 +107,9 @@ class SeparabilityDisplay(style.Display):
             pair = next(p for p, one in found.pairs.items() if one.witness is found.witness)
             rows, labels = _choose_pair(rows, labels, pair)
             found = separate(rows, labels, max_time=max_time)
-        points, named = _project(rows, names, found)
-        return cls(points, labels, found, named).plot(ax)
+        points = _flattened(rows.toarray() if sp.issparse(rows) else rows)
+        first, second = [*names, " "][:2]
+        return cls(points, labels, found, (first, second)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         points, labels, found = self.points, np.asarray(self.y), self.found
@@ -117,7 +118,7 @@ class SeparabilityDisplay(style.Display):
         self.hulls_: list[Any] = []
         carriers = np.empty(0, dtype=np.intp)
         if found.separable:
-            plane = self._plane()
+            plane = Hyperplane(_flattened(found.witness.w), found.witness.b)
             line = {"color": foreground(ax), "linewidth": 1.4, "label": "separating plane"}
             self.line_ = planar.draw_line(ax, plane, seen, **line)
             band = {"color": foreground(ax), "alpha": 0.12, "label": "margin"}
@@ -145,12 +146,6 @@ class SeparabilityDisplay(style.Display):
         style.legend_below(ax, columns=2)
         planar.write_messages(ax, len(points))
         style.settle(ax.figure)
-
-    def _plane(self) -> Hyperplane:
-        """Return the separating plane as a line of the picture."""
-        if self.names == _EDGE_ON:
-            return Hyperplane([1.0, 0.0], 0.0)
-        return Hyperplane(_flattened(self.found.witness.w), self.found.witness.b)
 
     def _draw_hulls(self, ax: Any, points: Floats, labels: Any, carriers: Any) -> None:
         for k, label in enumerate(self.found.classes):
@@ -183,21 +178,3 @@ def _flattened(values: Any) -> Floats:
     values = np.asarray(values, dtype=np.float64)
     missing = np.zeros((*values.shape[:-1], 2 - values.shape[-1]))
     return np.concatenate([values, missing], axis=-1)
-
-
-def _project(X: Any, names: list[str], found: Any) -> tuple[Floats, tuple[str, str]]:
-    """Return the points that are drawn for rows, and the names of the axes."""
-    d = X.shape[1]
-    if d <= 2:
-        first, second = [*names, " "][:2]
-        return _flattened(X.toarray() if sp.issparse(X) else X), (first, second)
-    if not found.separable:
-        raise ValueError(
-            f"X has {d} columns, and no plane separates the classes: a picture of their hulls "
-            "needs 1 or 2 columns, as projections of hulls may meet where the hulls do not."
-        )
-    distances = found.witness.signed_distance(X)
-    sample = planar.sample_rows(len(distances))
-    products = X @ X[sample].T
-    products = np.asarray(products.toarray() if sp.issparse(products) else products, np.float64)
-    return np.column_stack([distances, planar.spread_beside(products, distances, sample)]), _EDGE_ON

@@ -150,15 +150,11 @@ def panels(ax: Any, rows: int, columns: int, size: tuple[float, float], **option
     return axes
 
 
-def small_multiples(
-    count: int, cell: tuple[float, float], extra: tuple[float, float], ax: Any = None
-) -> Any:
-    """Return the given axes for this many panels, or those of a new figure with three in a row.
+def small_multiples(count: int, cell: tuple[float, float], extra: tuple[float, float]) -> Any:
+    """Return the axes of this many panels of a new figure, three in a row.
 
     ``cell`` is the size of a panel, ``extra`` that of what surrounds them, in inches.
     """
-    if ax is not None:
-        return panels(ax, 1, count, cell).ravel()
     columns = min(count, 3)
     rows = -(-count // columns)
     axes = grid_of_axes(rows, columns, (cell[0] * columns + extra[0], cell[1] * rows + extra[1]))
@@ -205,13 +201,6 @@ def column_names(X: Any, count: int) -> list[str]:
     return [f"x{k}".translate(_SUBSCRIPTS) for k in range(1, count + 1)]
 
 
-def kernel_name(kernel: Any) -> str:
-    """Return the repr of a kernel, with its numbers rounded to four digits."""
-    from maxmargin.kernels.base import literal
-
-    return short_numbers(kernel if isinstance(kernel, str) else literal(kernel))
-
-
 def short_numbers(sentence: str) -> str:
     """Return a text with its longer numbers rounded to four digits."""
     long = r"\d+\.\d{4,}(e[-+]?\d+)?"
@@ -226,11 +215,6 @@ def colour(k: int) -> str:
 def mark(k: int) -> str:
     """Return the marker of the k-th class."""
     return MARKS[(k + k // len(COLOURS)) % len(MARKS)]
-
-
-def dot_size(n: int) -> float:
-    """Return the marker size for n points: large if they are few."""
-    return 14.0 if n <= RASTER_FROM else 4.0
 
 
 def thin(n: int, keep: Any = (), most: int = MOST_POINTS) -> Rows:

@@ -1,8 +1,7 @@
 """What a report is about: a fitted model, and its scores for training and test rows."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +20,9 @@ from maxmargin.inspection.model_view import (
     take_rows,
     view_model,
 )
-from maxmargin.runtime.html import Html, html, visible
+from maxmargin.plots import style
+from maxmargin.runtime.html import visible
+from maxmargin.validation.sklearn_private import count_rows
 
 NAME = 40  # characters in a label or in the name of a column
 _TITLE = 200  # characters in the heading
@@ -57,14 +58,10 @@ class ScoredRows:
 
 @dataclass(frozen=True)
 class Wording:
-    """The reader's words for rows, for the label and for parameters, and messages to pass on.
-
-    ``options`` maps parameters to the names under which the reader gave them.
-    """
+    """The reader's words for rows and for the label, and messages to pass on."""
 
     row: str = "row"
     label: str = "label"
-    options: Mapping[str, str] = field(default_factory=dict)
     messages: Sequence[str] = ()
 
 
@@ -139,21 +136,6 @@ class Context:
         """The labels that the model knows."""
         return list(getattr(self.machine, "classes_", ()))
 
-    def worded(self, sentence: str, columns: bool = False) -> str:
-        """Return text or markup with the reader's names for options and numbered columns.
-
-        ``columns``: whether "column 3" in the sentence is the column at position 3 of X.
-        """
-        safe = html if isinstance(sentence, Html) else str
-        for name, given in self.wording.options.items():
-            if name not in self.names:  # otherwise the sentence may be about that column
-                sentence = safe(given).join(re.split(rf"\b{re.escape(name)}\b", sentence))
-        if columns:
-            names = [safe(repr(visible(name, NAME))) for name in self.names]
-            numbered = r"\bcolumn (\d+)\b"
-            sentence = re.sub(numbered, lambda of: f"column {names[int(of[1])]}", sentence)
-        return sentence
-
 
 def make_context(
     model: Any,
@@ -195,7 +177,7 @@ def make_context(
         train=score_part("training", view, X, y, numbers),
         test=test,
         names=names,
-        named=names != column_names(X, None, None),
+        named=names != style.column_names(None, len(names)),
         title=visible(title or type(view.machine).__name__, _TITLE),
         wording=wording or Wording(),
     )
@@ -232,11 +214,6 @@ def as_rows(X: Any) -> Any:
     except ValueError:  # objects of several lengths
         return X
     return rows if rows.ndim == 2 and rows.dtype.kind in "biuf" else X
-
-
-def count_rows(X: Any) -> int:
-    """Return how many rows a table or a list has."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _numbers(name: str, given: Any, X: Any) -> npt.NDArray[Any]:
@@ -300,4 +277,4 @@ def column_names(X: Any, model: Any, given: Iterable[Any] | None) -> list[str]:
         raise ValueError(
             f"feature_names has {len(names)} names, but X has {width} columns; give one for each"
         )
-    return [f"x{j + 1}" for j in range(width)]
+    return style.column_names(None, width)

@@ -6,29 +6,25 @@ A class has the same colour in all of them, mistakes are red, and what belongs t
 import base64
 import io
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
+from sklearn.metrics import PrecisionRecallDisplay, PredictionErrorDisplay, RocCurveDisplay
 
 from maxmargin import plots
 from maxmargin._typing import Floats
-from maxmargin.inspection.model_view import take_rows
 from maxmargin.plots import style
 from maxmargin.plots.style import GREY, WRONG, colour, foreground, legend_below
 from maxmargin.reports.context import Context, ScoredRows
-from maxmargin.reports.tables import inner_names
 from maxmargin.runtime.html import Html, html, joined, tag, visible
 
 _DPI = 130
-_COMPONENT_ROWS = 1000  # for kernel principal components
 _OPERATIONS = 2e9  # for drawing a boundary in the plane: a few seconds
 _FINEST, _COARSEST = 200, 40  # points along a side of its grid
 _BINS = 40
 _NARROW = 1e-6  # relative range of values below which they differ only by rounding
-_LINES = ("-", "--")  # of the test rows, if there are any, and of the training rows
 _WIDE = 1.6  # width by height of a figure that needs the whole column
 _BACKGROUNDS = {"auto": ("light", "dark"), "light": ("light",), "dark": ("dark",)}
 
@@ -42,11 +38,7 @@ class ReportFigure(NamedTuple):
 
 def figures(context: Context, theme: str) -> Html:
     """Return all figures that suit the model."""
-    shown = [draw_figure(figure, theme) for figure in choose_figures(context)]
-    if context.guesses:
-        message = f"{type(context.machine).__name__} draws no boundary, so there is none to show."
-        shown.insert(0, tag("p", message, class_="wide"))
-    return joined(shown)
+    return joined(draw_figure(figure, theme) for figure in choose_figures(context))
 
 
 def draw_figure(figure: ReportFigure, theme: str) -> Html:
@@ -88,21 +80,15 @@ def _images(make: Callable[[], Any], backgrounds: tuple[str, ...]) -> tuple[list
     return images, bool(width > _WIDE * height)
 
 
-_SCORES = {  # the title of the histogram, and its caption
-    "classes": (
-        "Left of 0: wrong",
-        "How far the rows are on their own side of the boundary: those left of 0 are wrong.",
-    ),
-    "leads": (
-        "Left of 0: wrong",
-        "By how much each row's own class leads: rows left of 0 are wrong.",
-    ),
-    "numbers": ("True − predicted", "How far off the predictions are, true minus predicted."),
-    "outliers": (
-        "Left of 0: outliers",
-        "How far the rows are inside the surface: rows left of 0 are outliers.",
-    ),
-}
+@dataclass(eq=False, repr=False)
+class Drawing(style.Display):
+    """A figure that a function draws on its axes."""
+
+    draw: Callable[[Any], None]
+    _size = (4.6, 4.0)
+
+    def _draw(self, ax: Any) -> None:
+        self.draw(ax)
 
 
 def choose_figures(context: Context) -> Iterator[ReportFigure]:
@@ -110,7 +96,6 @@ def choose_figures(context: Context) -> Iterator[ReportFigure]:
     if not context.guesses:
         yield from _boundaries(context)
         yield from _score_figures(context)
-    yield from _components(context)
     if isinstance(getattr(context.machine, "trace_", None), list):
         caption = "How the gap closed: the distance to the best possible objective over time."
         make = plots.ConvergenceDisplay.from_estimator
@@ -150,202 +135,110 @@ def _boundaries(context: Context) -> Iterator[ReportFigure]:
 
 def _score_figures(context: Context) -> Iterator[ReportFigure]:
     """Yield figures of the scores: how far off, how confident and how well ordered they are."""
-    parts, kind = context.parts, "outliers"
-    if context.classifies:
-        kind = "classes" if len(context.classes) == 2 else "leads"
-    elif context.regresses:
-        kind = "numbers"
-        caption = "Predicted against true values: a perfect model has all points on the diagonal."
-        yield ReportFigure(caption, lambda: FitDisplay(parts))
+    part, classes = context.parts[0], context.classes
+    if context.regresses:
+        caption = "True against predicted values: a perfect model has all points on the diagonal."
+        yield ReportFigure(caption, lambda: Drawing(lambda ax: draw_fit(ax, part)))
         caption = "Residuals, true minus predicted: a pattern among them is left to be learnt."
-        yield ReportFigure(caption, lambda: FitDisplay(parts, residuals=True))
-    yield ReportFigure(_SCORES[kind][1], lambda: ScoresDisplay(parts, kind, context.classes))
-    part = parts[0]
-    if kind != "classes" or not np.isin(context.classes, part.y).all():
+        yield ReportFigure(caption, lambda: Drawing(lambda ax: draw_fit(ax, part, True)))
         return
-    if not np.ptp(part.scores.raw):  # no order among the rows
+    caption = "How far the rows are inside the surface: rows left of 0 are outliers."
+    if context.classifies:
+        caption = (
+            "How far the rows are on their own side of the boundary: those left of 0 are wrong."
+        )
+    if len(classes) > 2:
+        caption = "By how much each row's own class leads: rows left of 0 are wrong."
+    yield ReportFigure(caption, lambda: Drawing(lambda ax: draw_scores(ax, part, classes)))
+    # Curves need rows of both classes, and an order among them.
+    if len(classes) != 2 or not np.isin(classes, part.y).all() or not np.ptp(part.scores.raw):
         return
     caption = (
         "ROC curve: how many rows of one class are found (up) as more of the other are taken for "
         "it (right). Guessing is the dotted line."
     )
-    yield ReportFigure(caption, lambda: RocDisplay(part, context.classes))
+    yield ReportFigure(caption, lambda: Drawing(lambda ax: draw_roc(ax, part, classes)))
     caption = (
         "Precision and recall of each class, for every threshold. Dotted: the share of the class "
         "among the rows, which is the precision of guessing."
     )
-    yield ReportFigure(caption, lambda: PrecisionRecallDisplay(part, context.classes))
+    yield ReportFigure(caption, lambda: Drawing(lambda ax: draw_precision(ax, part, classes)))
 
 
-def _components(context: Context) -> Iterator[ReportFigure]:
-    """Yield the kernel matrix and kernel components; for linear machines, plain components."""
-    kernel = getattr(context.machine, "kernel_", None)
-    straight = hasattr(context.machine, "coef_") or not hasattr(kernel, "gram")
-    part = context.train
-    labels = part.y if context.classifies else None
-
-    def gram() -> Any:
-        rows = context.view.transform(part.X)
-        return plots.GramDisplay.from_estimator(context.machine, rows, labels)
-
-    def components() -> Any:
-        from maxmargin.estimators import KernelPCA
-
-        some = np.sort(np.random.default_rng(0).permutation(len(part.rows))[:_COMPONENT_ROWS])
-        rows = context.view.transform(take_rows(part.X, some))
-        fitted = KernelPCA(3, kernel="linear" if straight else kernel).fit(rows)
-        chosen = None if labels is None else labels[some]
-        display = plots.KernelPCADisplay.from_estimator(fitted, rows, chosen)
-        if np.ndim(rows) == 2 and rows.shape[1] > 1 and context.named:
-            display.names = inner_names(context, rows.shape[1])[:2]
-        return display
-
-    if not straight:
-        order = "sorted by class" if context.classifies else "sorted by their first component"
-        caption = f"The kernel matrix of training rows, {order}, and its spectrum."
-        yield ReportFigure(caption, gram)
-    if context.pairwise or getattr(kernel, "takes_objects", False):
-        return
-    if not straight:
-        caption = "Training rows as the kernel sees them: their first kernel principal components."
-        yield ReportFigure(caption, components)
-    elif len(context.names) > 2 and context.numeric:
-        yield ReportFigure("Training rows in their first principal components.", components)
-
-
-@dataclass(eq=False, repr=False)
-class ScoresDisplay(style.Display):
-    """Histogram of the scores of test and training rows.
-
-    ``kind`` says what the scores are: "classes", "leads", "numbers" or "outliers". Two classes are
-    shown in their colours.
-    """
-
-    parts: list[ScoredRows]
-    kind: str
-    classes: Any = ()
-    _size = (4.6, 3.6)
-
-    def _draw(self, ax: Any) -> None:
-        scores = [part.scores.values for part in self.parts]
-        edges = _edges(np.concatenate(scores))
-        if self.kind == "classes":
-            self._fill_classes(ax, edges)
-        self.steps_ = []
-        for k, (part, values) in enumerate(zip(self.parts, scores, strict=True)):
-            heights = _heights(values, edges, int(np.isfinite(values).sum()))
-            line = {"color": GREY if k else foreground(ax), "linestyle": _LINES[k]}
-            label = f"{part.name} rows"
-            self.steps_.append(ax.stairs(heights, edges, label=label, linewidth=1.2, **line))
-            if self.kind != "classes" and not k:
-                ax.stairs(heights, edges, fill=True, color=GREY, alpha=0.35)
-        if self.kind in ("classes", "leads") and edges[0] < 0:
-            ax.axvspan(edges[0], min(0.0, edges[-1]), color=WRONG, alpha=0.12, linewidth=0)
-        self.line_ = ax.axvline(0.0, color=foreground(ax), linewidth=1.0, linestyle=":")
-        if any(part.sampled for part in self.parts):
-            style.note(ax, "a sample of the rows")
-        ax.set(xlabel=self.parts[0].scores.unit, ylabel="share of rows")
-        ax.set_title(_SCORES[self.kind][0], loc="left")
-        legend_below(ax, columns=2)
-
-    def _fill_classes(self, ax: Any, edges: Floats) -> None:
-        """Fill the histogram of the first part by class, stacked."""
-        part = self.parts[0]
-        values = part.scores.values
-        total, below = int(np.isfinite(values).sum()), np.zeros(len(edges) - 1)
-        for k, label in enumerate(self.classes):
-            heights = below + _heights(values[part.y == label], edges, total)
-            options = {"fill": True, "color": colour(k), "alpha": 0.7, "linewidth": 0}
-            ax.stairs(heights, edges, baseline=below, label=style.text(label), **options)
-            below = heights
-
-
-def _heights(values: Floats, edges: Floats, total: int) -> Floats:
-    return np.histogram(values[np.isfinite(values)], edges)[0] / max(1, total)
+def draw_scores(ax: Any, part: ScoredRows, classes: Sequence[Any]) -> None:
+    """Draw a histogram of scores; two classes are shown in their colours."""
+    values = part.scores.values
+    known = np.isfinite(values)
+    chosen, options = [known], {"color": [GREY]}
+    if len(classes) == 2:
+        chosen = [known & (part.y == label) for label in classes]
+        names = [style.text(label) for label in classes]
+        options = {"color": [colour(0), colour(1)], "label": names}
+    edges = _edges(values[known])
+    shares = [np.full(one.sum(), 1 / max(1, known.sum())) for one in chosen]
+    ax.hist([values[one] for one in chosen], edges, weights=shares, stacked=True, **options)
+    ax.axvline(0.0, color=foreground(ax), linewidth=1.0, linestyle=":")
+    meaning, paint = ("wrong", WRONG) if len(classes) else ("outliers", GREY)
+    if edges[0] < 0:
+        ax.axvspan(edges[0], min(0.0, edges[-1]), color=paint, alpha=0.12, linewidth=0)
+    ax.set(xlabel=part.scores.unit, ylabel="share of rows")
+    _finish(ax, part, f"{part.name} rows; left of 0: {meaning}")
 
 
 def _edges(values: Floats) -> Floats:
     """Return bins around values, which may all be the same up to rounding."""
-    values = values[np.isfinite(values)]
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
     if high - low <= _NARROW * max(abs(low), abs(high)):
         low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
     return np.linspace(low, high, _BINS + 1)
 
 
-@dataclass(eq=False, repr=False)
-class RocDisplay(style.Display):
-    """Share of the second of two classes that is found, against that of the first taken for it."""
-
-    part: ScoredRows
-    classes: Any
-    _size = (4.6, 4.0)
-
-    def _draw(self, ax: Any) -> None:
-        second, scores = self.part.y == self.classes[1], self.part.scores.raw[:, 0]
-        across, up, _ = roc_curve(second, scores)
-        self.curve_ = ax.plot(across, up, color=foreground(ax), linewidth=1.6, label="the model")[0]
-        ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
-        one, other = (style.text(label, 16) for label in self.classes)
-        ax.set(xlabel=f"share of {one} taken for {other}", ylabel=f"share of {other} found")
-        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        area = auc(across, up)
-        ax.set_title(f"ROC, {self.part.name} rows: area {area:.2%}", loc="left")
-        legend_below(ax, 2)
+def draw_roc(ax: Any, part: ScoredRows, classes: Sequence[Any]) -> None:
+    """Draw the share of the second of two classes found against that of the first taken for it."""
+    second, scores = part.y == classes[1], part.scores.raw[:, 0]
+    guessing = {"color": GREY, "linestyle": ":", "label": "guessing"}
+    shown = RocCurveDisplay.from_predictions(
+        second, scores, ax=ax, plot_chance_level=True, chance_level_kw=guessing
+    )
+    shown.line_.set(color=foreground(ax), label=f"the model (area {shown.roc_auc:.2%})")
+    one, other = (style.text(label, 16) for label in classes)
+    ax.set(xlabel=f"share of {one} taken for {other}", ylabel=f"share of {other} found")
+    _finish(ax, part, f"ROC, {part.name} rows")
 
 
-@dataclass(eq=False, repr=False)
-class PrecisionRecallDisplay(style.Display):
-    """Precision against recall, for each of two classes."""
+def draw_precision(ax: Any, part: ScoredRows, classes: Sequence[Any]) -> None:
+    """Draw precision against recall, for each of two classes."""
+    for k, label in enumerate(classes):
+        guessing = {"color": colour(k), "linestyle": ":", "label": None}
+        scores = (2 * k - 1) * part.scores.raw[:, 0]
+        shown = PrecisionRecallDisplay.from_predictions(
+            part.y == label, scores, ax=ax, plot_chance_level=True, chance_level_kw=guessing
+        )
+        name = f"{style.text(label, 16)} (mean precision {shown.average_precision:.2%})"
+        shown.line_.set(color=colour(k), label=name)
+    ax.set(xlabel="recall", ylabel="precision")
+    _finish(ax, part, f"Precision and recall, {part.name} rows")
 
-    part: ScoredRows
-    classes: Any
-    _size = (4.6, 4.0)
 
-    def _draw(self, ax: Any) -> None:
-        self.curves_, self.lines_ = [], []
-        for k, label in enumerate(self.classes):
-            own, scores = self.part.y == label, (2 * k - 1) * self.part.scores.raw[:, 0]
-            precision, recall, _ = precision_recall_curve(own, scores)
-            mean = average_precision_score(own, scores)
-            options = {"color": colour(k), "linewidth": 1.6, "drawstyle": "steps-post"}
-            name = f"{style.text(label, 16)} (mean precision {mean:.2%})"
-            self.curves_ += ax.plot(recall, precision, label=name, **options)
-            line = {"color": colour(k), "linestyle": ":", "linewidth": 1.2}
-            self.lines_.append(ax.axhline(own.mean(), **line))
-        ax.set(xlabel="recall", ylabel="precision", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        ax.set_title(f"Precision and recall, {self.part.name} rows", loc="left")
+def draw_fit(ax: Any, part: ScoredRows, residuals: bool = False) -> None:
+    """Draw true values or residuals against predictions."""
+    PredictionErrorDisplay.from_predictions(
+        np.asarray(part.y, dtype=np.float64),
+        part.scores.raw[:, 0],
+        kind="residual_vs_predicted" if residuals else "actual_vs_predicted",
+        subsample=min(len(part.rows), style.MOST_POINTS),
+        random_state=0,
+        ax=ax,
+        scatter_kwargs={"color": colour(0), "s": 12, "alpha": 0.7, "linewidths": 0},
+        line_kwargs={"color": foreground(ax)},
+    )
+    ax.set(xlabel="predicted", ylabel="true − predicted" if residuals else "true")
+    _finish(ax, part, f"{part.name} rows; on the line: right")
+
+
+def _finish(ax: Any, part: ScoredRows, title: str) -> None:
+    ax.set_title(f"{title[:1].upper()}{title[1:]}", loc="left")
+    if part.sampled:
+        style.note(ax, "a sample of the rows")
+    if ax.get_legend_handles_labels()[0]:
         legend_below(ax, 1)
-
-
-@dataclass(eq=False, repr=False)
-class FitDisplay(style.Display):
-    """Predicted against true values of test and training rows, or residuals against predictions."""
-
-    parts: list[ScoredRows]
-    residuals: bool = False
-    _size = (4.6, 4.4)
-
-    def _draw(self, ax: Any) -> None:
-        self.points_, ends = [], []
-        for k, part in reversed([*enumerate(self.parts)]):
-            some = style.thin(len(part.rows))
-            true, predicted = np.asarray(part.y, float)[some], part.scores.raw[some, 0]
-            dots = {"color": GREY if k else foreground(ax), "marker": style.MARKS[k], "s": 12}
-            dots |= {"linewidths": 0, "alpha": 0.7, "rasterized": len(some) > style.RASTER_FROM}
-            shown = (predicted, true - predicted) if self.residuals else (true, predicted)
-            self.points_.append(ax.scatter(*shown, label=f"{part.name} rows", **dots))
-            ends += [true.min(), true.max(), predicted.min(), predicted.max()]
-            if len(some) < part.total:
-                style.note(ax, "a sample of the rows")
-        legend_below(ax, columns=2)
-        if self.residuals:
-            self.line_ = ax.axhline(0.0, color=foreground(ax), linewidth=1.0)
-            ax.set(xlabel="predicted", ylabel="true − predicted", title="")
-            ax.set_title("On the line: right", loc="left")
-            return
-        low, high = float(min(ends)), float(max(ends))
-        self.line_ = ax.plot([low, high], [low, high], color=foreground(ax), linewidth=1.0)[0]
-        ax.set_aspect("equal", adjustable="datalim")
-        ax.set(xlabel="true", ylabel="predicted")
-        ax.set_title("On the diagonal: right", loc="left")

@@ -1,14 +1,15 @@
 """The page: a summary, the sections, and how they look."""
 
+import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from maxmargin.diagnosis import Diagnosis, diagnose
-from maxmargin.diagnosis.significance import amount, wilson
+from maxmargin.diagnosis.significance import amount
 from maxmargin.inspection.code import drop_addresses
 from maxmargin.plots.style import COLOURS, WRONG, short_numbers
 from maxmargin.reports.certificate import Finding, find_certificate, proof
@@ -27,17 +28,14 @@ from maxmargin.reports.quality import (
 )
 from maxmargin.reports.tables import (
     COLUMNS_SHOWN,
-    Importances,
     columns,
     importances,
     notable_rows,
     support,
 )
-from maxmargin.runtime.html import Html, bullets, html, joined, table, tag, visible
+from maxmargin.runtime.html import Html, bullets, html, joined, tag, visible
 
 _SECONDS = 10.0  # for a diagnosis
-_CONFLICTS = 10  # groups of equal rows with different labels
-_MEMBERS = 12  # rows of such a group
 _CLASSES = 10  # listed
 _BEWARE = 6  # sentences
 _FEW = 100  # test rows
@@ -62,66 +60,35 @@ def page(context: Context, diagnosis: Diagnosis | None, theme: str, script: str 
     )
 
 
-class Contents(NamedTuple):
-    """What the sections are made of; ``beside`` are the columns shown beside a row."""
-
-    context: Context
-    diagnosis: Diagnosis | None
-    refused: str  # why there is no diagnosis
-    proved: Finding
-    mattering: Importances | None
-    beside: list[int]
-    theme: str
-    script: str | None
-
-
-class Section(NamedTuple):
-    """A part of the page: its address, its title, what makes it, and whether there is one."""
-
-    name: str
-    title: str
-    make: Callable[[Contents], Html]
-    needed: Callable[[Contents], bool] = lambda _: True
-
-
-SECTIONS = (
-    Section("summary", "In short", lambda of: _summarize(of.context, of.diagnosis, of.proved)),
-    Section("quality", "How good it is", lambda of: quality(of.context)),
-    Section("diagnosis", "What the data allow", lambda of: _diagnosis(*of[:3])),
-    Section("proof", "What is proved", lambda of: proof(of.context, of.proved)),
-    Section("columns", "Columns that matter", lambda of: columns(of.context, of.mattering)),
-    Section("pictures", "Pictures", lambda of: figures(of.context, of.theme)),
-    Section("support", "Support vectors", lambda of: support(of.context)),
-    Section("looking", "Rows worth looking at", lambda of: notable_rows(of.context, of.beside)),
-    Section(
-        "search",
-        "The search",
-        lambda of: search_results(of.context.view.search, of.theme),
-        lambda of: of.context.view.search is not None,
-    ),
-    Section("again", "How to reproduce it", lambda of: provenance(of.context, of.script)),
-)
-
-
 def _body(context: Context, diagnosis: Diagnosis | None, theme: str, script: str | None) -> Html:
-    """Return the summary, the table of contents, and all sections."""
+    """Return the summary, the table of contents, and all sections: address, title, markup."""
     diagnosis, refused = _find_diagnosis(context, diagnosis)
+    found, search = find_certificate(context), context.view.search
     mattering = importances(context, scoring_of(context, diagnosis))
-    beside = [*range(len(context.names))][:COLUMNS_SHOWN]
-    if mattering is not None and len(context.names) > COLUMNS_SHOWN:
-        beside = mattering.first(COLUMNS_SHOWN)
-    proved = find_certificate(context)
-    given = Contents(context, diagnosis, refused, proved, mattering, beside, theme, script)
-    sections = [section for section in SECTIONS if section.needed(given)]
-    links = joined(tag("li", tag("a", of.title, href=f"#{of.name}")) for of in sections)
+    order = range(len(context.names)) if mattering is None else mattering.order.tolist()
+    beside = sorted(order[:COLUMNS_SHOWN])
+    sections = [
+        ("summary", "In short", _summarize(context, diagnosis, found)),
+        ("quality", "How good it is", quality(context)),
+        ("diagnosis", "What the data allow", _diagnosis(context, diagnosis, refused)),
+        ("proof", "What is proved", proof(context, found)),
+        ("columns", "Columns that matter", columns(context, mattering)),
+        ("pictures", "Pictures", figures(context, theme)),
+        ("support", "Support vectors", support(context)),
+        ("looking", "Rows worth looking at", notable_rows(context, beside)),
+        ("search", "The search", "" if search is None else search_results(search, theme)),
+        ("again", "How to reproduce it", provenance(context, script)),
+    ]
+    sections = [section for section in sections if section[2]]
+    links = joined(tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in sections)
     top, *others = (
-        tag("section", tag("h2", of.title), _put_in_boxes(of.make(given)), id=of.name)
-        for of in sections
+        tag("section", tag("h2", title), _put_in_boxes(inside), id=name)
+        for name, title, inside in sections
     )
     return joined([top, tag("nav", tag("ol", links)), *others])
 
 
-def _put_in_boxes(inside: Html) -> Html:
+def _put_in_boxes(inside: str) -> Html:
     """Return markup in which wide tables and code scroll inside boxes, by keyboard too."""
     box = r'<div class="scroll" tabindex="0"><\1\2>'
     opened = re.sub(r"<(table|pre)((?: [^>]*)?)>", box, inside)
@@ -135,10 +102,13 @@ def _find_diagnosis(context: Context, found: Diagnosis | None) -> tuple[Diagnosi
     if not (context.classifies or context.regresses):
         return None, "The diagnosis is about classes and numbers to be predicted; here are none."
     # Text and missing values in a table are left to the steps before the machine.
-    rows = context.X if context.numeric or not context.names else context.view.transform(context.X)
+    prepared = not context.numeric and bool(context.names)
+    rows = context.view.transform(context.X) if prepared else context.X
+    names = context.names if context.named and not prepared else None
+    task = "regression" if context.regresses else "classification"
     try:
-        task = "regression" if context.regresses else "classification"
-        return diagnose(rows, context.y, max_time=_SECONDS, task=task), ""
+        found = diagnose(rows, context.y, max_time=_SECONDS, task=task, feature_names=names)
+        return found, ""
     except (TypeError, ValueError) as refused:
         return None, f"These data cannot be diagnosed: {visible(refused)}"
 
@@ -146,64 +116,12 @@ def _find_diagnosis(context: Context, found: Diagnosis | None) -> tuple[Diagnosi
 def _diagnosis(context: Context, found: Diagnosis | None, refused: str) -> Html:
     if found is None:
         return tag("p", refused)
-    shown = context.worded(Html(found._repr_html_()), _same_columns(context, found))
-    width, prepared = len(context.names), found.n_features
-    counted = f"Preprocessing turns the {width} columns into {prepared}, which are diagnosed."
-    message = tag("p", counted) if width not in (0, prepared) else ""
-    return joined([message, Html(shown), _conflicts(context, found)])
-
-
-def _conflicts(context: Context, found: Diagnosis) -> Html:
-    """Return which rows are equal but have different labels, by the numbers the user knows."""
-    witnesses = (found.witness, *(rung.witness for rung in found.rungs))
-    groups: Any = next((of.groups for of in witnesses if hasattr(of, "groups")), [])
-    if not len(groups) or found.n_rows != len(context.numbers):
-        return Html("")
-    lines = []
-    for rows in groups[:_CONFLICTS]:
-        numbers = ", ".join(visible(n, NAME) for n in context.numbers[rows[:_MEMBERS]])
-        labels, counts = np.unique(np.asarray(context.y)[rows], return_counts=True)
-        each = zip(labels, counts, strict=True)
-        labelled = ", ".join(f"{visible(label, NAME)} × {count}" for label, count in each)
-        lines.append([numbers + (" …" if len(rows) > _MEMBERS else ""), labelled])
-    caption = f"Equal rows with different labels: {len(lines)} of {len(groups)} groups."
-    return table([f"{context.wording.row}s", f"{context.wording.label}s"], lines, caption)
+    return Html(found._repr_html_())
 
 
 # ------------------------------------------------------------ in short
 #
 # For a reader with one course in machine learning and two minutes.
-
-_WIDEST = "the boundary with the widest margin between the classes"
-_SOFT = f"{_WIDEST}, where rows inside the margin or beyond the boundary cost"
-_PERCEPTRON = "a boundary that was corrected at each mistake"
-_MODELS = {
-    "SVC": f"A support vector classifier: {_SOFT} C times their depth.",
-    "LinearSVC": f"A linear support vector classifier: {_SOFT} C times a loss.",
-    "PartitionedSVC": "Support vector classifiers on the cells of a partition of the rows. Each is "
-    f"{_SOFT} C times their depth.",
-    "HardMarginSVC": f"A hard-margin classifier: {_WIDEST}, with no training row inside it.",
-    "BayesPointClassifier": "The vote of all boundaries that are right about every training row, "
-    "weighed by how probable they were before.",
-    "NuSVC": "A support vector classifier in which ν bounds the share of rows inside the margin.",
-    "StructuredSVC": "A structured support vector machine: the true output is to score higher than "
-    "any other by what that one would cost, and what is missing costs C times as much.",
-    "SVR": "A support vector regressor: errors up to ε cost nothing, larger ones C times what is "
-    "beyond it.",
-    "LinearSVR": "A linear support vector regressor: errors up to ε cost nothing, larger ones C "
-    "times a loss.",
-    "NuSVR": "A support vector regressor in which ν bounds the share of rows outside the tube.",
-    "QuantileSVR": "A support vector regressor of a quantile q: errors cost C times q above the "
-    "function and C times 1 − q below it.",
-    "OneClassSVM": "An outlier detector: a surface around most of the rows; ν bounds the share of "
-    "training rows outside it.",
-    "Perceptron": f"A perceptron: {_PERCEPTRON}.",
-    "AveragedPerceptron": f"An averaged perceptron: the mean of {_PERCEPTRON}.",
-    "VotedPerceptron": f"A voted perceptron: a vote of all stages of {_PERCEPTRON}.",
-    "KernelPerceptron": f"A kernel perceptron: {_PERCEPTRON}, in the feature space of a kernel.",
-    "StructuredPerceptron": "A structured perceptron: weights that move towards the true output "
-    "whenever another one is found instead.",
-}
 
 
 def _summarize(context: Context, diagnosis: Any, found: Finding) -> Html:
@@ -212,27 +130,22 @@ def _summarize(context: Context, diagnosis: Any, found: Finding) -> Html:
     sentences = [
         ("The data", _describe_data(context)),
         ("The model", describe_model(context)),
-        ("How good", _describe_quality(context)),
         ("The proof", found.sentence),
     ]
     if diagnosis is not None:
-        short = diagnosis.reason.partition(" What is known: ")[0]  # the rest is below
-        reason = context.worded(visible(short), _same_columns(context, diagnosis))
-        verdict = f"{diagnosis.verdict.capitalize()}: {reason[:1].lower()}{reason[1:]}"
-        sentences.insert(-1, ("The diagnosis", verdict))
+        sentences.insert(2, ("The diagnosis", f"{diagnosis.verdict.capitalize()}."))
     key_figures = (
         tag("div", tag("dt", name), tag("dd", tag("b", value), tag("small", note)))
         for name, value, note in _key_figures(context, quality, found)
     )
     warned = [*_find_warnings(context, quality, diagnosis)]
-    kept = warned[:_BEWARE]
-    if len(warned) > len(kept):
-        kept.append(f"And {len(warned) - len(kept)} more, below.")
+    if len(warned) > _BEWARE:
+        warned[_BEWARE:] = [f"And {len(warned) - _BEWARE} more, below."]
     return joined(
         [
             tag("dl", *key_figures, class_="strip"),
             *(tag("p", tag("b", f"{lead}. "), sentence) for lead, sentence in sentences),
-            tag("div", tag("b", "Beware"), bullets(kept), class_="beware") if kept else "",
+            tag("div", tag("b", "Beware"), bullets(warned), class_="beware") if warned else "",
         ]
     )
 
@@ -244,21 +157,24 @@ def _key_figures(
     part = context.parts[0]
     where = f"{part.name} rows"
     if quality is not None:
-        for figure in quality.figures():
+        first, *others = quality.figures()
+        right = f"{int(part.scores.right.sum())} of {len(part.rows)} {where}"
+        yield first.name, str(first), f"{right}; {first.interval}"
+        for figure in others:
             yield figure.name, str(figure), figure.interval or where
         best, share = largest_class(context)
         yield "to beat", f"{share:.2%}", f"always predicting {visible(best, NAME)!r}"
     elif context.regresses:
-        for figure in error_figures(part)[:2]:
+        for figure in error_figures(part):
             yield figure.name, str(figure), figure.interval or where
         yield "to beat", amount(baseline_error(context)), "error of always predicting the median"
     else:
         yield "outliers", part_figures(part)["share"], where
     if not context.guesses:
-        yield "proved", "yes" if found.kind == "proved" else "no", "on the training rows"
+        yield "proved", "yes" if found.proved else "no", "on the training rows"
 
 
-def _describe_data(context: Context) -> Html:
+def _describe_data(context: Context) -> str:
     train, columns = context.train.total, len(context.names)
     test = f" to train on and {context.test.total:,} to test on" if context.test else ""
     message = f"{train:,} rows{test}" + (f", {columns:,} columns" if columns else "")
@@ -267,79 +183,41 @@ def _describe_data(context: Context) -> Html:
     if context.regresses:
         y = np.asarray(context.y, dtype=np.float64)
         low, middle, high = map(amount, (y.min(), float(np.median(y)), y.max()))
-        return html(f"{message}. {called} goes from {low} to {high}, with median {middle}.")
+        return f"{message}. {called} goes from {low} to {high}, with median {middle}."
     if not context.classifies:
-        return html(f"{message}.")
+        return f"{message}."
     labels, counts = np.unique(np.asarray(context.y), return_counts=True)
     listed = ", ".join(
-        tag("b", visible(label, NAME)) + f" ({count:,} rows, {count / train:.1%})"
+        f"{visible(label, NAME)} ({count:,} rows, {count / train:.1%})"
         for label, count in zip(labels[:_CLASSES], counts, strict=False)
     )
     rest = f", and {len(labels) - _CLASSES} more" if len(labels) > _CLASSES else ""
     among = "; among the training rows" if context.test else ""
-    lead = f"{message}. {called} has {len(labels)} classes{among}: "
-    return joined([lead, Html(listed), f"{rest}."])
+    return f"{message}. {called} has {len(labels)} classes{among}: {listed}{rest}."
 
 
 def describe_model(context: Context) -> str:
     """Return what the model is: its kind, its kernel, what comes before it."""
     machine = context.machine
-    name = type(machine).__name__
-    message = _MODELS.get(
-        name, f"{name}, a model from {type(machine).__module__.partition('.')[0]}."
-    )
+    kind = (inspect.getdoc(machine) or "").partition("\n")[0]
+    message = f"{type(machine).__name__}: {kind or 'a model of your own'}"
     kernel = getattr(machine, "kernel_", None)
-    if kernel is not None and hasattr(kernel, "gram"):
+    if hasattr(kernel, "gram"):
         message += f" Kernel: {short_numbers(drop_addresses(repr(kernel)))}."
     cost = machine.get_params().get("C")
     if isinstance(cost, int | float):
         message += f" C = {cost:.4g}."
-    steps = context.view.steps
-    if steps:
-        message += " Preprocessing: " + ", ".join(type(step).__name__ for step in steps) + "."
+    if steps := [type(step).__name__ for step in context.view.steps]:
+        message += f" Preprocessing: {', '.join(steps)}."
     return message
-
-
-def _describe_quality(context: Context) -> str:
-    part = context.parts[0]
-    n, right = len(part.rows), int(part.scores.right.sum())
-    if context.regresses:
-        score, mean, largest = error_figures(part)
-        found = (
-            f"On the {part.name} rows R² = {score} (1 is perfect, 0 is no better than their "
-            f"mean); it is off by {mean} on average and by {largest} at most. Always predicting "
-            f"the median would be off by {amount(baseline_error(context))} on average."
-        )
-        quantile = context.machine.get_params().get("quantile")
-        if quantile is not None:
-            found += (
-                f" But it is no mean: a share of {quantile:g} of the targets is to lie below it."
-            )
-        return found
-    if not context.classifies:
-        found, percent = part_figures(part).values()
-        return f"It calls {found} of {n:,} {part.name} rows outliers ({percent})."
-    best, share = largest_class(context)
-    baseline = f"Always predicting {visible(best, NAME)!r} would be right on {share:.2%}."
-    correct = f"It is right on {right / n:.2%} ({right} of {n})"
-    if part.name != "test":
-        return f"{correct} of the rows it was fitted to; expect less of new ones. {baseline}"
-    low, high = wilson(right / n, n)
-    return (
-        f"{correct} of the test rows, which it has not seen; on new rows like these, expect "
-        f"between {low:.1%} and {high:.1%} (95 % interval). {baseline}"
-    )
-
-
-def _same_columns(context: Context, diagnosis: Any) -> bool:
-    """Return whether the columns that were diagnosed are those of X, and have names."""
-    return bool(context.named and context.numeric and diagnosis.n_features == len(context.names))
 
 
 def _find_warnings(context: Context, quality: Quality | None, diagnosis: Any) -> Iterator[str]:
     """Yield what could mislead, the gravest first."""
     if context.test is None:
         yield "No rows were held out, so it is not known how good the model is on new ones."
+    elif len(context.test.rows) < _FEW:
+        yield f"There are only {len(context.test.rows)} test rows, so their figures are rough."
     if context.guesses:
         yield "The model ignores all columns: it is a baseline for others, not a way to predict."
     elif quality is not None:
@@ -350,8 +228,7 @@ def _find_warnings(context: Context, quality: Quality | None, diagnosis: Any) ->
     for part in context.parts:
         if part.sampled:
             yield f"There are many rows: figures are about {part.sampled}."
-    for warning in getattr(diagnosis, "warnings", ()):
-        yield context.worded(visible(warning), _same_columns(context, diagnosis))
+    yield from map(visible, getattr(diagnosis, "warnings", ()))
 
 
 def _warn_of_numbers(context: Context) -> Iterator[str]:
@@ -365,8 +242,6 @@ def _warn_of_numbers(context: Context) -> Iterator[str]:
             f"It is off by {amount(seen)} on the rows it was fitted to, but by {mean} on the test "
             "rows: it has learnt some rows by heart."
         )
-    if context.test is not None and len(part.rows) < _FEW:
-        yield f"There are only {len(part.rows)} test rows, so their figures are rough."
 
 
 def _warn_of_classes(context: Context, quality: Quality) -> Iterator[str]:
@@ -397,8 +272,6 @@ def _warn_of_classes(context: Context, quality: Quality) -> Iterator[str]:
             f"It is right on {seen:.1%} of the rows it was fitted to, but on {accuracy.value:.1%} "
             "of the test rows: it has learnt some rows by heart."
         )
-    if len(quality.y) < _FEW:
-        yield f"There are only {len(quality.y)} test rows, so their figures are rough."
 
 
 # As in page.css, on a dark background.

@@ -15,6 +15,7 @@ from sklearn.base import is_regressor
 from maxmargin import plots
 from maxmargin.inspection.code import drop_addresses, write_code
 from maxmargin.plots.search import read_candidates
+from maxmargin.plots.style import short_numbers
 from maxmargin.problems.problem import Status
 from maxmargin.reports.context import Context
 from maxmargin.reports.figures import ReportFigure, draw_figure
@@ -24,6 +25,12 @@ from maxmargin.runtime.html import Html, html, joined, table, tag, visible
 _DIGITS = 16  # of a hash
 _LINE = 10**5  # characters of a line of code
 _SETTINGS = 10  # of a search
+_REGRESSION = {"R²": "r2", "mean absolute error": "neg_mean_absolute_error"}
+_CLASSIFICATION = {
+    "accuracy": "accuracy",
+    "balanced accuracy": "balanced_accuracy",
+    "F1, mean of the classes": "f1_macro",
+}
 _LONGEST, _VALUE = 240, 60  # characters of a setting, and of one value in it
 
 
@@ -35,7 +42,7 @@ def provenance(context: Context, script: str | None) -> Html:
     return joined(
         [
             tag("pre", tag("code", Html("\n".join(html(line, _LINE) for line in lines)))),
-            *(tag("p", context.worded(message)) for message in _messages(context)),
+            *(tag("p", message) for message in _messages(context)),
             table(["", "shape and type", "SHA-256, first digits"], rows, "The training data"),
             tag(
                 "p",
@@ -61,68 +68,31 @@ def default_script(context: Context) -> str:
 
 
 def program(lines: list[str], comment: str = "") -> str:
-    """Return lines of code as a program: comments, all imports, each name once, then the rest."""
+    """Return lines of code as a program: comments, all imports, then the rest."""
     made = ", ".join(f"{name} {number}" for name, number in versions())
     comments = [f"# {text}" for text in (f"Made with {made}.", comment) if text]
-    whole, names, rest = set(), dict[str, set[str]](), []
-    for line in lines:
-        if line.startswith("from "):
-            place, _, imported = line.removeprefix("from ").partition(" import ")
-            names.setdefault(place, set()).update(imported.split(", "))
-        elif line.startswith("import "):
-            whole.add(line)
-        else:
-            rest.append(line)
-    froms = [f"from {place} import {', '.join(sorted(names[place]))}" for place in sorted(names)]
-    return "\n".join([*comments, *sorted(whole), *froms, "", "\n".join(rest).strip("\n")]) + "\n"
+    imports = {line for line in lines if line.startswith(("import ", "from "))}
+    rest = "\n".join(line for line in lines if line not in imports).strip("\n")
+    return "\n".join([*comments, *sorted(imports), "", rest]) + "\n"
 
 
 def figures_code(model: Any, X: str, y: str) -> list[str]:
-    """Return code that prints the figures of the report's first table for rows of these names."""
-    if is_regressor(model):
-        return [
-            "from sklearn.metrics import mean_absolute_error, r2_score",
-            "",
-            f"predicted = model.predict({X})",
-            f'print(f"R²: {{r2_score({y}, predicted):.4g}}")',
-            f'print(f"mean absolute error: {{mean_absolute_error({y}, predicted):.4g}}")',
-        ]
-    if not hasattr(model, "classes_"):
-        return [f"print(model.score({X}, {y}))"] if hasattr(model, "score") else []
-    lines = [
-        "from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score",
-        "",
-        f"predicted = model.predict({X})",
-        f'print(f"accuracy: {{accuracy_score({y}, predicted):.2%}}")',
-        f'print(f"balanced accuracy: {{balanced_accuracy_score({y}, predicted):.2%}}")',
-        f'f1 = f1_score({y}, predicted, average="macro", zero_division=0)',
-        'print(f"F1, mean of the classes: {f1:.2%}")',
-    ]
-    return lines + _auc_code(model, X, y)
-
-
-def _auc_code(model: Any, X: str, y: str) -> list[str]:
-    several = len(model.classes_) > 2
-    if getattr(model, "decision_function_shape", "ovr") == "ovo" and several:
-        return []
-    if hasattr(model, "decision_function"):
-        scores = f"scores = model.decision_function({X})"
-    elif hasattr(model, "predict_proba"):
-        scores = f"scores = model.predict_proba({X})" + ("" if several else "[:, 1]")
-    else:
-        return []
-    lines = ["from sklearn.metrics import roc_auc_score", scores]
-    if not several:
-        area = f"roc_auc_score({y} == model.classes_[1], scores)"
-        return [*lines, f'print(f"AUC: {{{area}:.2%}}")']
+    """Return code that prints figures of the report's first table for rows of these names."""
+    figures, written = _REGRESSION, "{abs(value):.4g}"
+    if not is_regressor(model):
+        figures, written = dict(_CLASSIFICATION), "{value:.2%}"
+        scored = hasattr(model, "decision_function") or hasattr(model, "predict_proba")
+        if not hasattr(model, "classes_"):
+            return []
+        if len(model.classes_) == 2 and scored:
+            figures["AUC"] = "roc_auc"
     return [
-        *lines,
-        "areas = [",
-        f"    roc_auc_score({y} == label, scores[:, k])",
-        "    for k, label in enumerate(model.classes_)",
-        f"    if label in {y}",
-        "]",
-        'print(f"AUC, each class against the rest: {sum(areas) / len(areas):.2%}")',
+        "from sklearn.metrics import get_scorer",
+        "",
+        f"figures = {figures!r}",
+        "for name, scorer in figures.items():",
+        f"    value = get_scorer(scorer)(model, {X}, {y})",
+        f'    print(f"{{name}}: {written}")',
     ]
 
 
@@ -174,13 +144,10 @@ def search_results(search: Any, theme: str) -> Html:
     total = len(found.params)
     lines = []
     for k in np.argsort(found.ranks, kind="stable")[:_SETTINGS]:
-        shown = {
-            name: f"{value:.4g}" if isinstance(value, float) else drop_addresses(str(value))
-            for name, value in found.params[k].items()
-        }
-        setting = ", ".join(f"{name} = {visible(shown[name], _VALUE)}" for name in shown)
+        values = {name: short_numbers(str(value)) for name, value in found.params[k].items()}
+        setting = (f"{name} = {visible(drop_addresses(values[name]), _VALUE)}" for name in values)
         scores = f"{found.means[k]:.4g}", f"{found.deviations[k]:.2g}"
-        lines.append((visible(setting, _LONGEST), *scores))
+        lines.append((visible(", ".join(setting), _LONGEST), *scores))
     message = f"{total} settings, each fitted on {search.n_splits_} folds."
     if hasattr(search, "sharing_"):
         message += f" Shared between fits: {search.sharing_}."

@@ -26,7 +26,6 @@ _TINY = 1e-12  # of an area: less than a pair of rows
 _MATRIX = 60  # classes of a confusion matrix at most: a larger one could not be read
 _UPRIGHT = 6  # classes from which on the heads of a confusion matrix stand upright
 _NARROW = 16  # characters of such a head
-_CONFUSIONS = 10  # listed
 _DEEPEST = 0.6  # opacity of a cell that holds a whole class: its number stays legible
 
 
@@ -166,16 +165,15 @@ def scoring_of(context: Context, diagnosis: Any) -> str:
 def quality(context: Context) -> Html:
     """Return tables of how good the model is."""
     if not (context.classifies or context.regresses):
-        figures = [part_figures(part) for part in context.parts]
         lines = [
-            [f"{part.name} rows", len(part.rows), *of.values()]
-            for part, of in zip(context.parts, figures, strict=True)
+            [f"{part.name} rows", len(part.rows), *part_figures(part).values()]
+            for part in context.parts
         ]
-        return table(["", "rows", *figures[0]], lines)
+        return table(["", "rows", "outliers", "share"], lines)
     parts = [_figures(context)]
     parts += [tag("p", f"Of {part.sampled}.") for part in context.parts if part.sampled]
     if not context.test:
-        parts.append(tag("p", context.worded(_SEEN)))
+        parts.append(tag("p", _SEEN))
     return joined([*parts, *(_of_classes(context) if context.classifies else ())])
 
 
@@ -250,7 +248,7 @@ def _of_classes(context: Context) -> Iterator[Html]:
     )
     yield _by_class(context, found)
     yield tag("h3", f"What is taken for what, {part.name} rows")
-    yield from _confusions(context, found)
+    yield _confusions(context, found)
 
 
 def largest_class(context: Context) -> tuple[Any, float]:
@@ -280,28 +278,14 @@ def _class(context: Context, label: Any, longest: int = NAME) -> Html:
     return joined([swatch, visible(label, longest)])
 
 
-def _confusions(context: Context, found: Quality) -> Iterator[Html]:
-    if len(found.labels) <= _MATRIX:
-        yield tag(
-            "p",
-            "True labels are down the side, predictions along the top. Grey is right, red is "
-            "wrong; the darker a cell, the larger its share of the label's rows.",
-        )
-        yield _matrix(context, found)
-    else:
-        yield tag("p", f"A table of {len(found.labels)} classes would be too large to read.")
-    pairs = found.confusions(len(found.labels) ** 2)
-    if len(found.labels) <= 4 or not pairs:
-        return
-    lines = []
-    for true, predicted in pairs[:_CONFUSIONS]:
-        names = (_class(context, found.labels[k]) for k in (true, predicted))
-        count = found.counts[true, predicted]
-        lines.append([*names, count, f"{count / found.rows[true]:.1%}"])
-    caption = f"The most frequent confusions ({len(lines)} of {len(pairs)} kinds)."
-    yield table(
-        [context.wording.label, "taken for", "rows", "share of the label's rows"], lines, caption
+def _confusions(context: Context, found: Quality) -> Html:
+    if len(found.labels) > _MATRIX:
+        return tag("p", f"A table of {len(found.labels)} classes would be too large to read.")
+    message = (
+        "True labels are down the side, predictions along the top. Grey is right, red is wrong; "
+        "the darker a cell, the larger its share of the label's rows."
     )
+    return joined([tag("p", message), _matrix(context, found)])
 
 
 def _matrix(context: Context, found: Quality) -> Html:

@@ -5,42 +5,39 @@ as the machine sees it, so that weights can be compared; for any other model, wh
 when the values of the column are shuffled among the rows. Shuffling treats all models alike, and
 refers to the columns that the user knows even in front of a pipeline.
 
-Worth looking at are confident mistakes, doubtful predictions, large errors and outliers. Rows have
-the numbers by which the user knows them.
+Worth looking at are confident mistakes, large errors and outliers. Rows have the numbers by which
+the user knows them.
 """
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.inspection import permutation_importance
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
-from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.inspection.model_view import Scores, raw_scores, score_rows, take_rows
-from maxmargin.reports.certificate import proved
-from maxmargin.reports.context import NAME, Context, ScoredRows, count_rows
+from maxmargin.inspection.model_view import Scores, score_rows, take_rows
+from maxmargin.reports.certificate import is_proved
+from maxmargin.reports.context import NAME, Context
 from maxmargin.runtime.html import Html, bullets, joined, table, tag, visible
+from maxmargin.validation.sklearn_private import count_rows
 
 COLUMNS_SHOWN = 5  # columns beside a row
 _LISTED = 20  # columns in a table of importances
 _REPEATS = 5  # shuffles of a column
-_ROWS, _TRIED = 1000, 60  # rows among which values are shuffled, and columns tried, at most
+_ROWS, _MOST_COLUMNS = 1000, 100  # rows among which values are shuffled, and columns, at most
 _FEWEST = 200  # such rows, if the model is slow
 _OPERATIONS = 5e9  # of all shuffles
 _COST = 10_000  # operations for a row, if unknown: of an ensemble, a network, neighbours
-_CLASSES = 6  # up to which each class has its own column of weights
 _VALUE = 24  # characters of a value
 _MISSING = ("NAType", "NaTType")  # of pandas
 SUPPORT_VECTORS = 50  # listed
 LOOKED_AT = 15  # rows of a kind worth looking at
 _ROUNDING = 1e-9  # slack below this is rounding
-_FROM_0 = "rows are counted from 0"
 _KINDS = {  # the most telling first
     "wrong side": "beyond the boundary (slack above 1)",
     "inside": "on their side, but inside the margin",
@@ -58,85 +55,57 @@ Column = tuple[str, list[Any]]  # a head, and the cells below it
 class Importances(NamedTuple):
     """What shuffling columns costs, by how many rows of which part, and by which metric.
 
-    ``losses`` of the metric have a row for each of the ``columns`` tried, and a column for each
-    shuffle. ``changes`` are the mean changes of a score over the standard deviation of the scores.
+    ``losses`` of the metric have a row for each column, and a column for each shuffle.
     """
 
-    columns: Ints
     losses: Floats
-    changes: Floats
     rows: int
     part: str
     metric: str
 
-    def first(self, count: int) -> list[int]:
-        """Return the columns that move the scores most."""
-        order = np.argsort(-self.changes, kind="stable")
-        return [int(j) for j in self.columns[order[:count]]]
+    @property
+    def order(self) -> Ints:
+        """The columns, the largest mean loss first."""
+        return np.argsort(-self.losses.mean(axis=1), kind="stable")
 
 
 def importances(context: Context, metric: str) -> Importances | None:
-    """Return what shuffling each column costs; None if there are no columns to shuffle."""
-    part = context.parts[0]
+    """Return what shuffling each column costs; None if there are no columns, or too many."""
+    part, width = context.parts[0], len(context.names)
     foreign = hasattr(part.X, "columns") and not hasattr(part.X, "iloc")  # not pandas'
-    if context.guesses or not context.names or foreign or context.pairwise:
+    if context.guesses or foreign or context.pairwise or sp.issparse(part.X):
+        return None
+    if not 0 < width <= _MOST_COLUMNS:
         return None
     cost = context.view.count_operations()
-    shuffles = _REPEATS * min(_TRIED, len(context.names))
-    affordable = _OPERATIONS / (shuffles * (_COST if cost is None else max(cost, 1.0)))
+    affordable = _OPERATIONS / (_REPEATS * width * (_COST if cost is None else max(cost, 1.0)))
     shuffled = np.random.default_rng(0).permutation(len(part.rows))
     some = np.sort(shuffled[: int(np.clip(affordable, _FEWEST, _ROWS))])
     rows, y = take_rows(part.X, some), None if part.y is None else part.y[some]
-    scores = _scores(context, rows)
-    tried, spread = _candidates(rows, scores, len(context.names)), float(scores.std()) or 1.0
-    here = np.arange(len(some))[:, np.newaxis]
-
-    def score(_: Any, places: Ints, y: Any) -> dict[str, float]:
-        """Score the rows after one column was shuffled as the places in it were."""
-        moved = rows
-        for k in np.flatnonzero((places != here).any(axis=0)):
-            moved = reorder_column(rows, int(tried[k]), places[:, k])
-        again = _scores(context, moved)
-        change = float(np.abs(again - scores).mean()) / spread
-        return {"metric": _rate(context, y, again, metric), "still": -change}
-
+    scorer: Any = "r2" if context.regresses else metric.replace(" ", "_")
+    if not (context.classifies or context.regresses):
+        scorer = _mean_score
     found = permutation_importance(
-        context.model,
-        np.tile(here, len(tried)),
-        y,
-        scoring=score,
-        n_repeats=_REPEATS,
-        random_state=0,
+        context.model, rows, y, scoring=scorer, n_repeats=_REPEATS, random_state=0
     )
-    losses, changes = found["metric"].importances, found["still"].importances_mean
-    return Importances(tried, losses, changes, len(some), part.name, metric)
+    return Importances(found.importances, len(some), part.name, metric)
 
 
-def reorder_column(X: Any, column: int, order: Ints) -> Any:
-    """Return the rows with the values of one column in another order."""
-    if hasattr(X, "iloc"):
-        X = X.copy()
-        X.isetitem(column, X.iloc[order, column].array)  # which keeps categories
-        return X
-    if sp.issparse(X):
-        X = sp.csc_array(X)
-        others = [X[:, :column], X[order][:, [column]], X[:, column + 1 :]]
-        return sp.csr_array(sp.hstack(others))
-    X = np.array(X)
-    X[:, column] = X[order, column]
-    return X
+def _mean_score(model: Any, X: Any, _: Any) -> float:
+    return float(np.mean(model.decision_function(X)))
 
 
 def columns(context: Context, found: Importances | None) -> Html:
     """Return the section on columns."""
     if context.guesses:
-        name = type(context.machine).__name__
-        return tag("p", f"None: {name} ignores all columns.")
+        return tag("p", f"None: {type(context.machine).__name__} ignores all columns.")
     weights = _weight_table(context)
     if weights is not None:
         return weights
     if found is None:
-        return tag("p", "The rows have no columns that could be shuffled one at a time.")
+        return tag(
+            "p", "The rows have no columns that could be shuffled one at a time, or too many."
+        )
     return _importance_table(context, found)
 
 
@@ -154,26 +123,17 @@ def _weight_table(context: Context) -> Html | None:
     seen = context.view.transform(context.train.X)
     if len(coef) not in (1, classes) or np.ndim(seen) != 2 or seen.shape[1] != coef.shape[1]:
         return None
-    if sp.issparse(seen):
-        variances = mean_variance_axis(sp.csr_array(seen, dtype=np.float64), axis=0)[1]
-    else:
-        variances = np.var(np.asarray(seen, dtype=np.float64), axis=0)
-    weights = coef * np.sqrt(variances)
+    weights = coef * np.sqrt(StandardScaler(with_mean=False).fit(seen).var_)
     names = inner_names(context, coef.shape[1])
     strength = np.abs(weights).max(axis=0)
     used = int((strength > 0).sum())
     order = np.argsort(-strength, kind="stable")[: min(_LISTED, used)]
     shown: list[Column] = [("column", [visible(names[j], NAME) for j in order])]
     labels = [visible(label, NAME) for label in context.classes]
-    heads = ["weight"] if len(weights) == 1 else [f"for {label}" for label in labels]
-    if len(weights) <= _CLASSES:
-        shown += [
-            (head, [f"{weight:+.4g}" for weight in own[order]])
-            for head, own in zip(heads, weights, strict=True)
-        ]
-    else:
-        best = np.abs(weights[:, order]).argmax(axis=0)
-        shown.append(("largest weight", [f"{weight:+.4g}" for weight in weights[best, order]]))
+    best = np.abs(weights[:, order]).argmax(axis=0)
+    head = "weight" if len(weights) == 1 else "largest weight"
+    shown.append((head, [f"{weight:+.4g}" for weight in weights[best, order]]))
+    if len(weights) > 1:
         shown.append(("for", [labels[k] for k in best]))
     shown.append(("", [_bar(strength[j] / strength.max()) for j in order]))
     messages = ["Weights are per standard deviation of their column, so that they can be compared."]
@@ -196,14 +156,12 @@ def _table(columns: list[Column], caption: str) -> Html:
 
 def inner_names(context: Context, width: int) -> list[str]:
     """Return the names of the columns that the machine sees."""
-    names: Any = np.asarray(context.names, dtype=object)
-    for step in context.view.steps:
-        before, names = names, ()
-        for given in ((), (before,)):  # those it was fitted to, or better those of the step before
-            with suppress(AttributeError, TypeError, ValueError):
-                names = step.get_feature_names_out(*given)
-        if not len(names):
-            break
+    names: Any = context.names
+    if context.view.steps:
+        steps = make_pipeline(*context.view.steps)
+        names = ()
+        with suppress(AttributeError, TypeError, ValueError):
+            names = steps.get_feature_names_out(np.asarray(context.names, dtype=object))
     if len(names) != width:
         return [f"prepared column {j + 1}" for j in range(width)]
     return [str(name) for name in names]
@@ -213,39 +171,27 @@ def _importance_table(context: Context, found: Importances) -> Html:
     """Return a table of what shuffling each column costs, the largest loss first."""
     message = (
         f"How much {found.metric} is lost when the values of a column are shuffled among the rows: "
-        f"mean and standard deviation of {_REPEATS} shuffles of {found.rows:,} {found.part} rows; "
-        "beside it, how far the model's scores move, in standard deviations of the scores. Columns "
-        "with the same information stand in for each other, so each may seem to matter little."
+        f"mean and standard deviation of {_REPEATS} shuffles of {found.rows:,} {found.part} rows. "
+        "Columns with the same information stand in for each other, so each may seem to matter "
+        "little."
     )
     means, deviations = found.losses.mean(axis=1), found.losses.std(axis=1)
-    keys, ties = means, found.changes
     if (means <= 2 * deviations).all():
-        message += (
-            " No single column matters more than chance would explain, so columns are ordered by "
-            "how far the scores move."
-        )
-        keys, ties = found.changes, means
-    order = np.lexsort((-ties, -keys))
-    largest = max(1e-12, float(keys.max()))
+        message += " No single column matters more than chance would explain."
+    largest = max(1e-12, float(means.max()))
     show = "{:.1%}".format if context.classifies else "{:.3g}".format
     lines = [
         [
-            visible(context.names[found.columns[k]], NAME),
+            visible(context.names[k], NAME),
             f"{show(means[k])} ± {show(deviations[k])}",
-            f"{found.changes[k]:.2f}",
-            _bar(keys[k] / largest),
+            _bar(means[k] / largest),
         ]
-        for k in order[:_LISTED]
+        for k in found.order[:_LISTED]
     ]
-    heads = ["column", f"{found.metric} lost", "scores move", ""]
-    tried, width = len(order), len(context.names)
-    caption = (
-        f"The {len(lines)} columns that matter most, of {tried}." if len(lines) < tried else ""
+    caption = f"The {len(lines)} columns that matter most." if len(lines) < len(means) else ""
+    return joined(
+        [tag("p", message), table(["column", f"{found.metric} lost", ""], lines, caption)]
     )
-    if tried < width:
-        which = "that vary most with the scores" if context.numeric else "that come first"
-        caption += f" Of {width} columns, the {tried} {which} were tried."
-    return joined([tag("p", message), table(heads, lines, caption)])
 
 
 def _bar(share: float) -> Html:
@@ -253,40 +199,10 @@ def _bar(share: float) -> Html:
     return tag("span", class_="bar", style=f"--share: {100 * min(1.0, max(0.0, share)):.1f}%")
 
 
-def _scores(context: Context, X: Any) -> Floats:
-    """Return the scores of rows, from which predictions follow."""
-    if context.classifies:
-        classes = np.asarray(context.machine.classes_)
-        return raw_scores(context.machine, context.view.transform(X), classes)[0]
-    score = context.model.predict if context.regresses else context.model.decision_function
-    return np.asarray(score(X), dtype=np.float64)
-
-
-def _rate(context: Context, y: Any, scores: Floats, metric: str) -> float:
-    """Return the metric of the predictions that go with scores."""
-    if not context.classifies:
-        return float(r2_score(y, scores) if context.regresses else scores.mean())
-    best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-    rate = balanced_accuracy_score if metric == "balanced accuracy" else accuracy_score
-    return float(rate(y, np.asarray(context.machine.classes_)[best]))
-
-
-def _candidates(rows: Any, scores: Any, width: int) -> npt.NDArray[np.int64]:
-    """Return the columns to try: all, or those that vary most with a score, by covariance."""
-    textual = not sp.issparse(rows) and np.asarray(rows).dtype.kind not in "biuf"
-    if width <= _TRIED or textual:
-        return np.arange(min(width, _TRIED))
-    centred = np.reshape(scores, (len(scores), -1))
-    centred = centred - centred.mean(axis=0)
-    table = rows if sp.issparse(rows) else np.nan_to_num(np.asarray(rows, dtype=np.float64))
-    together = np.abs(np.asarray(table.T @ centred)).max(axis=1)
-    return np.sort(np.argsort(together, kind="stable")[::-1][:_TRIED])
-
-
 def _describe_numbers(context: Context) -> str:
     """Return what the numbers of rows are."""
     if np.array_equal(context.numbers, np.arange(len(context.numbers))):
-        return _FROM_0
+        return "rows are counted from 0"
     name = context.wording.row
     return "rows have the data's own numbers" if name == "row" else f"rows are named by {name}"
 
@@ -295,23 +211,21 @@ def support(context: Context) -> Html:
     """Return how many support vectors of which kind there are, and a table of some."""
     machine = context.machine
     rows = getattr(machine, "support_", None)
-    if rows is None and context.guesses:
-        return tag("p", "None: there is no boundary that rows could support.")
     if rows is None:
-        message = f"{type(machine).__name__} keeps no support vectors: there are none to show."
-        return tag("p", message)
+        return tag("p", f"{type(machine).__name__} keeps no support vectors.")
     if not len(rows):
         return tag("p", "There are none: all rows get the same prediction.")
-    if hasattr(machine, "alpha_"):
-        alpha = _largest(machine.alpha_)[rows]
-    else:
-        alpha = _largest(abs(machine.dual_coef_))
+    by_row = hasattr(machine, "alpha_")
+    alpha = _largest(machine.alpha_)[rows] if by_row else _largest(abs(machine.dual_coef_))
     slack = _largest(machine.slack_)[rows] if hasattr(machine, "slack_") else np.zeros(len(rows))
     kinds = _kinds(machine)
     order = np.lexsort((np.arange(len(rows)), -alpha, -slack))[:SUPPORT_VECTORS]
     counts = {kind: np.count_nonzero(kinds == kind) for kind in _KINDS}
     listed = (f"{n} × {kind}: {_KINDS[kind]}." for kind, n in counts.items() if n)
-    shown = _support_table(context, np.asarray(rows), order, kinds, slack, alpha)
+    if context.view.is_training(context.X):
+        shown = _support_table(context, np.asarray(rows), order, kinds, slack, alpha)
+    else:
+        shown = tag("p", "X is not what the model was fitted to, so they are not listed.")
     return joined([tag("p", _describe_support(context, len(rows))), bullets(listed), shown])
 
 
@@ -325,34 +239,28 @@ def _describe_support(context: Context, count: int) -> str:
     message = f"{count} support vectors, {share:.1%} of the training rows."
     if not hasattr(machine, "certificate_"):
         return message
-    if not proved(machine):
+    if not is_proved(machine):
         return (
             f"{message} It is not proved that these are the right ones: their kinds and α are "
             "those at the moment the solver stopped, and not exact."
         )
     if hasattr(machine, "nu"):  # a share of all rows
         return message
-    kept = "costs" if hasattr(machine, "coef_") else "kernel and costs"
-    if machine is not context.model:
-        kept = f"{kept.replace(' and', ',')} and preparation of the columns"
-    same = f"Fitted to these rows alone, with the same {kept}, the model would be the same."
-    return f"{message} {same}"
+    return f"{message} Fitted in the same way to these rows alone, the model would be the same."
 
 
 def _support_table(
     context: Context, rows: Any, order: Any, kinds: Any, slack: Floats, alpha: Floats
 ) -> Html:
-    matched = context.view.is_training(context.X)
-    numbers = context.numbers if matched else np.arange(rows.max() + 1)
+    chosen = rows[order]
+    y = None if context.y is None else np.asarray(context.y)[chosen]
+    inner = context.view.transform(take_rows(context.X, chosen))
+    shown = _score_columns(context, y, score_rows(context.machine, inner, y))
     columns: list[Column] = [
-        (context.wording.row, [visible(n, NAME) for n in numbers[rows[order]]])
-    ]
-    if matched:
-        y = None if context.y is None else np.asarray(context.y)[rows[order]]
-        inner = context.view.transform(take_rows(context.X, rows[order]))
-        shown = _score_columns(context, y, score_rows(context.machine, inner, y))
+        (context.wording.row, [visible(n, NAME) for n in context.numbers[chosen]]),
         # The score of a classifier is negative if its prediction is wrong.
-        columns += shown[::2] if context.classifies else shown
+        *(shown[::2] if context.classifies else shown),
+    ]
     if kinds is not None:
         columns.append(("kind", kinds[order].tolist()))
     columns.append(("α", [f"{value:.4g}" for value in alpha[order]]))
@@ -360,13 +268,12 @@ def _support_table(
         slacks = [f"{value:.4g}" if value > _ROUNDING else "0" for value in slack[order]]
         columns.append(("slack ξ", slacks))
     order_of = "Largest slack first, then largest α" if slack.any() else "Largest α first"
-    caption = f"{order_of}; {_describe_numbers(context) if matched else _FROM_0}."
+    caption = f"{order_of}; {_describe_numbers(context)}."
     if len(order) < len(rows):
         caption = f"{len(order)} of {len(rows)}. {caption}"
     if np.ndim(getattr(context.machine, "alpha_", 0)) == 2:
         caption += " Of several problems, each row's largest α and slack, and its worst kind."
-    message = tag("p", "X is not what the model was fitted to, so labels are left out.")
-    return joined(["" if matched else message, _table(columns, caption)])
+    return _table(columns, caption)
 
 
 def _score_columns(context: Context, y: Any, scores: Scores) -> list[Column]:
@@ -398,59 +305,41 @@ def _kinds(machine: Any) -> Any:
 
 
 def notable_rows(context: Context, columns: list[int]) -> Html:
-    """Return tables of the rows worth looking at, with the values of some columns."""
-    message = f"{_describe_numbers(context)}.".replace("rows", "Rows", 1)
-    if 0 < len(columns) < len(context.names) and not context.guesses:
-        message += f" Shown are the {len(columns)} columns that move the model's scores most."
-    parts = [joined(_rows_of_part(context, part, columns)) for part in context.parts]
-    return joined([tag("p", message), *parts])
-
-
-def _rows_of_part(context: Context, part: ScoredRows, columns: list[int]) -> Iterator[Html]:
-    yield tag("h3", f"{part.name} rows".capitalize())
-    if part.sampled:
-        yield tag("p", f"Among {part.sampled}.")
+    """Return a table of the rows worth looking at, with the values of some columns."""
+    part = context.parts[0]
     right, values = part.scores.right, np.nan_to_num(part.scores.values, nan=-np.inf)
-
-    def shown(wanted: Any, keys: Any, caption: str) -> Html:
-        first = [int(k) for k in np.argsort(keys, kind="stable") if wanted[k]][:LOOKED_AT]
-        return _row_table(context, part, first, columns, caption)
-
-    wrong = np.count_nonzero(~right)
+    wrong, order = ~right, np.argsort(values, kind="stable")
     if context.regresses:
-        yield shown(right, -np.abs(values), "The largest errors")
-    elif not context.classifies:
-        caption = f"The farthest of {wrong} outliers"
-        yield shown(~right, values, caption) if wrong else tag("p", "No outliers.")
-    elif not wrong:
-        yield tag("p", f"No mistakes: all {len(right)} are right.")
-    elif context.guesses:
-        yield tag("p", f"{wrong} of {len(right)} are wrong; the model treats all rows alike.")
-    else:
-        caption = (
-            f"Confidently wrong: {min(wrong, LOOKED_AT)} of {wrong} mistakes, the farthest on the "
-            "wrong side first. Are their labels right?"
+        wrong, order = right, np.argsort(-np.abs(values), kind="stable")
+    chosen = order[wrong[order]][:LOOKED_AT]
+    if not len(chosen):
+        nothing = "all are right" if context.classifies else "no outliers"
+        return tag("p", f"None among {len(right)} {part.name} rows: {nothing}.")
+    if context.guesses:
+        return tag(
+            "p", f"{wrong.sum()} of {len(right)} are wrong; the model treats all rows alike."
         )
-        yield shown(~right, values, caption)
-    if context.classifies and not context.guesses and right.any():
-        caption = "Barely right: the nearest to the boundary first."
-        yield shown(right, np.abs(values), caption)
-
-
-def _row_table(
-    context: Context, part: ScoredRows, chosen: list[int], columns: list[int], caption: str
-) -> Html:
-    scores = part.scores
+    caption = f"{len(chosen)} of {wrong.sum()} outliers, the farthest first"
+    if context.regresses:
+        caption = "The largest errors"
+    elif context.classifies:
+        caption = f"{len(chosen)} of {wrong.sum()} mistakes, the farthest on the wrong side first"
+    caption += f"; {part.sampled or f'{part.name} rows'}; {_describe_numbers(context)}."
+    message = "Are their labels right?" if context.classifies else ""
+    if 0 < len(columns) < len(context.names):
+        message += f" Shown are the {len(columns)} columns that matter most."
     y = None if part.y is None else part.y[chosen]
-    some = replace(scores, predicted=scores.predicted[chosen], values=scores.values[chosen])
+    some = replace(
+        part.scores, predicted=part.scores.predicted[chosen], values=part.scores.values[chosen]
+    )
     heads = [visible(context.names[j], NAME) for j in columns] or ["value"]
-    values = [row_values(part.X, k, columns) for k in chosen]
+    cells = [row_values(part.X, int(k), columns) for k in chosen]
     shown = [
         (context.wording.row, [visible(n, NAME) for n in part.numbers[chosen]]),
         *_score_columns(context, y, some),
-        *zip(heads, map(list, zip(*values, strict=True)), strict=True),
+        *zip(heads, map(list, zip(*cells, strict=True)), strict=True),
     ]
-    return _table(shown, caption)
+    return joined([tag("p", message) if message else "", _table(shown, caption)])
 
 
 def row_values(X: Any, row: int, columns: list[int]) -> list[str]:

@@ -16,7 +16,7 @@ def show_versions() -> None:
     """Print what a report of a problem should say about packages and machine.
 
     It lists what scikit-learn's function of this name lists (Python, the platform, BLAS and its
-    threads), this library with its dependencies and extras, the cores, and where compiled loops
+    threads), this library with all packages that it can use, the cores, and where compiled loops
     are kept.
 
     Examples
@@ -38,16 +38,10 @@ def show_versions() -> None:
 
 def collect_versions() -> dict[str, dict[str, str]]:
     """Return what ``show_versions`` adds: facts by their names, under a title each."""
-    wanted = required_packages()
-    extras = {
-        extra: ", ".join(f"{name} {number}" for name, number in _versions(names).items())
-        for extra, names in wanted.items()
-        if extra
-    }
+    names = ["maxmargin", *required_packages()]
     threads = f"{os.cpu_count()}, of which {usual_threads()} are used by default"
     return {
-        "Packages of maxmargin": _versions(["maxmargin", *wanted[""]]),
-        "Extras": extras,
+        "Packages of maxmargin": {n: package_version(n) or "not installed" for n in names},
         "Cores": {"cores": threads},
         "Compiled loops": compiled_loops(),
     }
@@ -61,33 +55,23 @@ def package_version(name: str) -> str | None:
         return None
 
 
-def required_packages() -> dict[str, list[str]]:
-    """Return the packages this library is installed with, by extra; "" has those always needed."""
-    found: dict[str, list[str]] = {"": []}
+def required_packages() -> list[str]:
+    """Return the packages that functions of this library need, some of them only if installed."""
+    found = dict[str, None]()
     for requirement in requires("maxmargin") or ():
         name = re.match(r"[\w.-]+", requirement)
         extra = re.search(r"extra == ['\"](.*?)['\"]", requirement)
         if name and not (extra and extra[1] in _FOR_DEVELOPERS):
-            found.setdefault(extra[1] if extra else "", []).append(name[0])
-    return found
+            found[name[0]] = None
+    return list(found)
 
 
 def compiled_loops() -> dict[str, str]:
-    """Return where machine code is kept, and what is there."""
+    """Return where machine code is kept, and whether it can be."""
     stats = getattr(loops.perceptron.visit, "stats", None)  # the folder is the same for all loops
     path = getattr(stats, "cache_path", None)
     if path is None:
         return {"folder": "none: loops are compiled again in every process, or not at all"}
     folder = Path(path)
-    kept = list(folder.glob("*.nbc")) if folder.exists() else []
-    size = sum(file.stat().st_size for file in kept) / 1e6
-    exists = folder if folder.exists() else folder.parent
-    return {
-        "folder": str(folder),
-        "kept": f"{len(kept)} signatures, {size:.1f} MB",
-        "writable": "yes" if os.access(exists, os.W_OK) else "no: set NUMBA_CACHE_DIR",
-    }
-
-
-def _versions(names: list[str]) -> dict[str, str]:
-    return {name: package_version(name) or "not installed" for name in names}
+    writable = os.access(folder if folder.exists() else folder.parent, os.W_OK)
+    return {"folder": str(folder), "writable": "yes" if writable else "no: set NUMBA_CACHE_DIR"}

@@ -1,7 +1,7 @@
 """``report``: one HTML file about a fitted model."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,6 @@ def report(
     row_name: str = "row",
     label_name: str = "label",
     script: str | None = None,
-    options: Mapping[str, str] | None = None,
     remarks: Sequence[str] = (),
 ) -> Path:
     """Write one HTML file about a fitted model, its data and what is proved; return its path.
@@ -74,9 +73,6 @@ def report(
     script : str, optional
         Source of a program that makes the same model, shown as it is. The default is a program
         that does everything except reading the data.
-    options : dict of str to str, optional
-        Other names under which the reader knows parameters, such as {"max_time": "--time"}:
-        sentences use those.
     remarks : sequence of str, optional
         Further warnings for the reader, such as how a file was read.
 
@@ -116,7 +112,7 @@ def report(
         feature_names=feature_names,
         rows=rows,
         rows_test=rows_test,
-        wording=Wording(row_name, label_name, dict(options or {}), tuple(remarks)),
+        wording=Wording(row_name, label_name, tuple(remarks)),
     )
     write_page(path, context, diagnosis, theme, script)
     return Path(path)
