@@ -66,6 +66,8 @@ def test_a_diagnosis_of_numbers_compares_planes_with_kernels(run: Run, houses: P
     assert "Verdict: curved" in result.stdout
     assert run(*offered(result.stdout, "fit"), "-o", "m.mmg").exit_code == 0
     assert offered(result.stdout, "search")[:4] == ["search", "houses.csv", "--model", "svr"]
+    assert run("diagnose", houses.name, houses.name).exit_code == 2
+    assert run("diagnose", houses.parent).exit_code == 2
 
 
 def test_certificates_are_computed_anew(run: Run, people: Path) -> None:
