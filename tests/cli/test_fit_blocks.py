@@ -120,11 +120,6 @@ def test_a_folder_gives_the_model_its_name(run_json: RunJson, parts: list[str]) 
     assert type(mm.load("all.mmg")).__name__ == "LinearSVC"
 
 
-def test_a_checkpoint_is_removed_at_the_end(run_json: RunJson, parts: list[str]) -> None:
-    run_json("fit", *parts, "--checkpoint", "kept", "-o", "m.mmg")
-    assert not list(Path("kept").rglob("*.*"))
-
-
 def test_more_rows_than_memory_with_a_checkpoint(run_json: RunJson, tmp_path: Path) -> None:
     many = np.tile(X, (40, 1)) + RNG.normal(0, 0.01, (120_000, 3))
     write_parquet(tmp_path / "many.parquet", many, np.tile(WORDS, 40))
