@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.cli.models import read_value
 from maxmargin.cli.options import KERNELS
 from maxmargin.kernels import as_kernel
 from tests.cli.conftest import Run
@@ -60,13 +59,10 @@ def test_standard_input_and_output(run: Run, rings: Path) -> None:
     nameless = run("fit", "-", stdin=text)
     assert nameless.exit_code == 2
     assert "-o MODEL" in nameless.stderr
-
-
-def test_faults_of_standard_input_are_called_so(run: Run) -> None:
-    result = run("fit", "-", "-o", "m.mmg", stdin=b"a,y\n1,u\n2,v,7\n")
-    assert result.exit_code == 1
-    assert "standard input" in result.stderr
-    assert "maxmargin-" not in result.stderr
+    faulty = run("fit", "-", "-o", "m.mmg", stdin=b"a,y\n1,u\n2,v,7\n")
+    assert faulty.exit_code == 1
+    assert "standard input" in faulty.stderr
+    assert "maxmargin-" not in faulty.stderr
 
 
 def test_regression_is_noticed_and_scaled_by_the_targets(run: Run, houses: Path) -> None:
@@ -192,14 +188,6 @@ def test_options_reach_the_machine(run: Run, rings: Path) -> None:
         tol=1e-3, random_state=5, shrinking=False, multi_class="ovo",
     )  # fmt: skip
     assert machine.get_params() == expected.get_params()
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("1e-3", 1e-3), ("False", False), ("None", None), ("best", "best"), ("[1]", [1])],
-)
-def test_values_of_parameters_are_read_as_in_python(text: str, value: Any) -> None:
-    assert read_value(text) == value
 
 
 def test_whole_numbers_may_be_either(run: Run, tmp_path: Path) -> None:

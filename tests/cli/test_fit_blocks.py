@@ -198,7 +198,7 @@ def test_other_columns_are_named(run: Run, parts: list[str], tmp_path: Path) -> 
 def test_a_file_that_vanishes_is_named(
     run: Run, parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    standardize = fitting.standardize
+    standardize = mm.data.standardize
 
     def then_vanish(source: Any) -> Any:
         view = standardize(source)

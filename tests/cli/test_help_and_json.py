@@ -64,12 +64,6 @@ def test_every_command_is_listed_and_exists(run: Run) -> None:
     assert "Exit codes:" in said
 
 
-def test_misspelt_commands_are_guessed(run: Run) -> None:
-    result = run("serch")
-    assert result.exit_code == 2
-    assert "Did you mean 'search'?" in result.stderr
-
-
 # Completion.
 
 

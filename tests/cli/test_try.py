@@ -253,17 +253,6 @@ def test_rows_of_both_parts_are_those_of_the_file(tmp_path: Path) -> None:
     assert len({*parts[0], *parts[1]}) == 80
 
 
-def test_a_guessed_label_is_no_warning_but_a_remark(tmp_path: Path) -> None:
-    path = tmp_path / "wine.data"
-    path.write_text("\n".join(f"{i % 3},{np.sin(i)},{np.cos(i)}" for i in range(60)))
-    data = reading.read_data(str(path))
-    assert set(data.rows.y) == {0, 1, 2}
-    assert "Column 1 is taken as the label" in data.remarks[0]
-
-
-# Facts about the data.
-
-
 # Many rows, within the time.
 
 
