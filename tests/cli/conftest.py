@@ -76,13 +76,3 @@ def rings(tmp_path: Path) -> Path:
     rows = zip(labels, X, strict=True)
     path.write_text("".join(f"{y} 1:{a:.6f} 2:{b:.6f}\n" for y, (a, b) in rows))
     return path
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    """A table without a header."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(80, 2))
-    path = tmp_path / "bare.csv"
-    path.write_text("".join(f"{a:.4f},{b:.4f},{int(a + b > 0)}\n" for a, b in X))
-    return path

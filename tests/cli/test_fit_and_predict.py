@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.cli.models import read_value, write_options
 from maxmargin.cli.options import KERNELS
 from maxmargin.kernels import as_kernel
 from tests.cli.conftest import Run
@@ -32,19 +31,14 @@ def test_fit_saves_pipeline_certificate_and_columns(run: Run, people: Path, tmp_
     assert [type(step).__name__ for step in model] == ["ColumnTransformer", "StandardScaler", "SVC"]
 
 
-def test_predictions_are_those_of_the_library(run: Run, people: Path) -> None:
-    assert run("fit", people.name, "-o", "m.mmg").exit_code == 0
-    result = run("predict", "m.mmg", people.name)
-    rows = mm.data.read_labelled(people)
-    assert result.stdout.splitlines() == mm.load("m.mmg").predict(rows.X).tolist()
-    assert result.stderr == ""
-
-
-def test_columns_of_a_later_file_may_stand_in_any_order_without_label(
+def test_predictions_are_those_of_the_library_for_columns_in_any_order_without_label(
     run: Run, people: Path, tmp_path: Path
 ) -> None:
     run("fit", people.name, "-o", "m.mmg")
-    expected = run("predict", "m.mmg", people.name).stdout
+    result = run("predict", "m.mmg", people.name)
+    labelled = mm.data.read_labelled(people)
+    assert result.stdout.splitlines() == mm.load("m.mmg").predict(labelled.X).tolist()
+    assert result.stderr == ""
     with people.open(encoding="utf-8", newline="") as file:
         rows = [{k: v for k, v in row.items() if k != "risk"} for row in csv.DictReader(file)]
     later = io.StringIO()
@@ -52,7 +46,7 @@ def test_columns_of_a_later_file_may_stand_in_any_order_without_label(
     writer.writeheader()
     writer.writerows(rows)
     (tmp_path / "später.csv").write_text(later.getvalue(), encoding="utf-8")
-    assert run("predict", "m.mmg", "später.csv").stdout == expected
+    assert run("predict", "m.mmg", "später.csv").stdout == result.stdout
 
 
 def test_standard_input_and_output(run: Run, rings: Path) -> None:
@@ -65,54 +59,32 @@ def test_standard_input_and_output(run: Run, rings: Path) -> None:
     nameless = run("fit", "-", stdin=text)
     assert nameless.exit_code == 2
     assert "-o MODEL" in nameless.stderr
-
-
-def test_faults_of_standard_input_are_called_so(run: Run) -> None:
-    result = run("fit", "-", "-o", "m.mmg", stdin=b"a,y\n1,u\n2,v,7\n")
-    assert result.exit_code == 1
-    assert "standard input" in result.stderr
-    assert "maxmargin-" not in result.stderr
+    faulty = run("fit", "-", "-o", "m.mmg", stdin=b"a,y\n1,u\n2,v,7\n")
+    assert faulty.exit_code == 1
+    assert "standard input" in faulty.stderr
+    assert "maxmargin-" not in faulty.stderr
 
 
 def test_regression_is_noticed_and_scaled_by_the_targets(run: Run, houses: Path) -> None:
+    rows = mm.data.read_labelled(houses)
     result = run("fit", houses.name, "--test", "0.25", "-o", "m.mmg")
     assert result.exit_code == 0, result.output
     assert "regression: the label has 120 different numbers" in result.stdout
     machine = mm.load("m.mmg")[-1]
     assert machine.epsilon == pytest.approx(0.1 * machine.C)
+    assert pytest.approx(np.std(rows.y), rel=0.2) == machine.C
     assert "R²" in result.stdout
     assert "test rows       30" in result.stdout
     predicted = np.array(list(map(float, run("predict", "m.mmg", houses.name).stdout.split())))
-    rows = mm.data.read_labelled(houses)
     np.testing.assert_array_equal(predicted, mm.load("m.mmg").predict(rows.X))
 
 
-def test_default_cost_of_a_regression_does_not_depend_on_units(
-    run: Run, houses: Path, tmp_path: Path
-) -> None:
-    lines = houses.read_text().splitlines()
-    scaled = [
-        f"{line.rpartition(',')[0]},{1000 * float(line.rpartition(',')[2]):.2f}"
-        for line in lines[1:]
-    ]
-    (tmp_path / "pennies.csv").write_text("\n".join([lines[0], *scaled]))
-    found = []
-    for name in (houses.name, "pennies.csv"):
-        assert run("fit", name, "-o", "m.mmg", "--force").exit_code == 0
-        found.append(np.array(list(map(float, run("predict", "m.mmg", name).stdout.split()))))
-    np.testing.assert_allclose(found[1], 1000 * found[0], rtol=1e-3)
-
-
-@pytest.mark.parametrize("model", ["linear-svc", "nu-svc", "averaged-perceptron", "one-class"])
-def test_models_by_name(run: Run, bare: Path, model: str) -> None:
-    result = run("fit", bare.name, "--model", model, "-o", "m.mmg")
+@pytest.mark.parametrize("model", ["nu-svc", "averaged-perceptron", "one-class", "quantile-svr"])
+def test_models_by_name(run: Run, rings: Path, houses: Path, model: str) -> None:
+    data, count = (houses, 120) if model == "quantile-svr" else (rings, 100)
+    result = run("fit", data.name, "--model", model, "-o", "m.mmg")
     assert result.exit_code == 0, result.output
-    assert len(run("predict", "m.mmg", bare.name).stdout.splitlines()) == 80
-
-
-@pytest.mark.parametrize("model", ["linear-svr", "nu-svr", "quantile-svr"])
-def test_regressors_by_name(run: Run, houses: Path, model: str) -> None:
-    assert run("fit", houses.name, "--model", model, "-o", "m.mmg").exit_code == 0
+    assert len(run("predict", "m.mmg", data.name).stdout.splitlines()) == count
 
 
 def test_probabilities_and_scores_are_tables(run: Run, people: Path) -> None:
@@ -159,13 +131,12 @@ def test_existing_files_that_are_no_models_are_kept(run: Run, rings: Path) -> No
     before = rings.read_bytes()
     refused = run("fit", rings.name, "-o", rings.name)
     assert refused.exit_code == 1
-    assert "--force" in refused.stderr
+    assert "is no model of maxmargin" in refused.stderr
     assert rings.read_bytes() == before
     for _ in range(2):  # a model may be replaced
         assert run("fit", rings.name, "-o", "m.mmg").exit_code == 0
     Path("m.mmg").write_text("notes")
     assert run("fit", rings.name, "-o", "m.mmg").exit_code == 1
-    assert run("fit", rings.name, "-o", "m.mmg", "--force").exit_code == 0
     nowhere = run("fit", rings.name, "-o", "none/m.mmg")
     assert nowhere.exit_code == 1
     assert "there is no folder" in nowhere.stderr
@@ -174,9 +145,10 @@ def test_existing_files_that_are_no_models_are_kept(run: Run, rings: Path) -> No
 def test_what_is_not_proved_is_saved_and_said(run: Run, rings: Path) -> None:
     result = run("fit", rings.name, "--kernel", "sigmoid", "-o", "m.mmg")
     assert result.exit_code == 3
-    assert "its certificate does not hold to --tol" in result.stdout
+    assert "although it has not converged to --tol" in result.stdout
     assert mm.load("m.mmg").predict is not None
-    assert run("fit", rings.name, "--max-iter", "1", "--tol", "1e-14", "-o", "m.mmg").exit_code == 3
+    few = ["--param", "max_iter=1", "--tol", "1e-14"]
+    assert run("fit", rings.name, *few, "-o", "m.mmg").exit_code == 3
 
 
 @pytest.mark.parametrize(
@@ -188,8 +160,7 @@ def test_what_is_not_proved_is_saved_and_said(run: Run, rings: Path) -> None:
         (["--epsilon", "1"], "--epsilon is not for --model svc"),
         (["--param", "shrnking=False"], "Did you mean 'shrinking'"),
         (["--param", "shrinking"], "NAME=VALUE"),
-        (["--class-weight", "3=1"], "no row has the label '3'"),
-        (["--class-weight", "heavy"], "LABEL=WEIGHT"),
+        (["--class-weight", "heavy"], "'heavy' is not 'balanced'"),
         (["--model", "svr", "--task", "classification"], "is for regression"),
         (["--test", "1"], "--test"),
         (["--scale", "huge"], "--scale"),
@@ -206,33 +177,17 @@ def test_wrong_options_are_usage_errors(
 
 def test_options_reach_the_machine(run: Run, rings: Path) -> None:
     given = [
-        *("--C", "3", "--kernel", "poly", "--degree", "2", "--coef0", "1", "--gamma", "0.5"),
-        *("--class-weight", "1=2", "--class-weight", "-1=1", "--tol", "1e-3", "--seed", "5"),
-        *("--param", "shrinking=False", "--scale", "none", "--multi-class", "ovo"),
+        *("--C", "3", "--kernel", "poly", "--gamma", "0.5", "--class-weight", "balanced"),
+        *("--tol", "1e-3", "--seed", "5", "--param", "shrinking=False", "--scale", "none"),
+        *("--param", "degree=2", "--param", "coef0=1.0", "--param", "multi-class=ovo"),
     ]
     assert run("fit", rings.name, "-o", "m.mmg", *given).exit_code == 0
     machine = mm.load("m.mmg")
     expected = mm.SVC(
-        C=3.0, kernel="poly", degree=2, coef0=1.0, gamma=0.5, class_weight={1: 2.0, -1: 1.0},
+        C=3.0, kernel="poly", degree=2, coef0=1.0, gamma=0.5, class_weight="balanced",
         tol=1e-3, random_state=5, shrinking=False, multi_class="ovo",
     )  # fmt: skip
     assert machine.get_params() == expected.get_params()
-
-
-def test_a_model_written_as_options_is_the_same_model(run: Run, rings: Path) -> None:
-    model = mm.SVC(C=2.5, gamma=0.125, class_weight={1: 2.0, -1: 1.0}, shrinking=False)
-    options = write_options(model)
-    assert options is not None
-    assert run("fit", rings.name, "-o", "m.mmg", *options).exit_code == 0
-    assert mm.load("m.mmg").get_params() == model.get_params()
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("1e-3", 1e-3), ("False", False), ("None", None), ("best", "best"), ("[1]", [1])],
-)
-def test_values_of_parameters_are_read_as_in_python(text: str, value: Any) -> None:
-    assert read_value(text) == value
 
 
 def test_whole_numbers_may_be_either(run: Run, tmp_path: Path) -> None:
@@ -262,15 +217,13 @@ def test_models_that_cannot_be_read_are_sentences(run: Run, rings: Path) -> None
 def test_scores_have_intervals_and_classes(run: Run, people: Path) -> None:
     run("fit", people.name, "-o", "m.mmg", "--test", "0.5", "--seed", "3")
     split = ["--test", "0.5", "--seed", "3"]
-    result = run("predict", "m.mmg", people.name, "--score", *split, "--scoring", "f1_macro")
+    result = run("predict", "m.mmg", people.name, "--score", *split)
     assert result.exit_code == 0, result.output
     assert re.search(r"^rows +60$", result.stdout, re.MULTILINE)
     assert re.search(r"^accuracy +\d+\.\d+%  \d+\.\d% to \d+\.\d%$", result.stdout, re.MULTILINE)
-    assert "f1 macro" in result.stdout
     assert "precision" in result.stdout
     score = ["predict", "m.mmg", people.name, "--score"]
     assert "which the model was fitted to" not in run(*score).stdout
-    assert run(*score, "--scoring", "acuracy").exit_code == 2
     assert run(*score, "-o", "x.csv").exit_code == 2
     assert run(*score[:3], "--test", "0.5").exit_code == 2
 
@@ -287,7 +240,7 @@ def test_scores_need_labels(run: Run, people: Path, tmp_path: Path) -> None:
 def test_report_without_data_shows_what_is_in_a_file(run: Run, people: Path) -> None:
     run("fit", people.name, "-o", "m.mmg", "--C", "2")
     shown = run("report", "m.mmg").stdout
-    for words in ("SVC(C=2.0)", "high, low", "RBF(gamma=", "of 120 training rows", "label risk"):
+    for words in ("SVC(C=2.0)", "high, low", "RBF(gamma=", "training rows    120", "risk"):
         assert words in shown
     assert "(as recorded)" in " ".join(shown.split())
     assert run("report", "m.mmg", "-o", "page.html").exit_code == 2
@@ -317,18 +270,6 @@ def test_sparse_rows_are_left_as_they_are(run: Run, tmp_path: Path) -> None:
     refused = run("fit", "wide.svm", "-o", "m.mmg", "--scale", "minmax")
     assert refused.exit_code == 2
     assert "maxabs" in refused.stderr
-
-
-def test_parquet_goes_all_the_way(run: Run, people: Path) -> None:
-    csv: Any = pytest.importorskip("pyarrow.csv")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(csv.read_csv(people), people.with_name("people.parquet"))
-    run("fit", people.name, "-o", "csv.mmg")
-    run("fit", "people.parquet", "-o", "parquet.mmg")
-    assert (
-        run("predict", "parquet.mmg", "people.parquet").stdout
-        == run("predict", "csv.mmg", people.name).stdout
-    )
 
 
 def test_kernels_offered_are_those_of_the_library() -> None:

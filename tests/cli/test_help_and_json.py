@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.cli import main
-from maxmargin.cli.command import MEANINGS, Command
+from maxmargin.cli import commands, main
+from maxmargin.cli.command import MEANINGS
 from tests.cli.conftest import Run
 
-COMMANDS = [str(each.name) for section in main.sections.values() for each in section]
+COMMANDS = [str(each.name) for each in commands.COMMANDS]
 HEAVY = ("numpy", "scipy", "sklearn", "numba", "rich", "maxmargin.data", "maxmargin.estimators")
 MODULE = [sys.executable, "-m", "maxmargin"]
 
@@ -48,13 +48,9 @@ def test_help_imports_nothing_heavy(words: list[str]) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_is_a_manual(run: Run, name: str) -> None:
     said = run(name, "--help").stdout
-    for section in ("Usage: ", "Options:", "Example:", "Exit codes:", "See also:"):
+    for section in ("Usage: ", "Options:", "Example:", f"$ maxmargin {name}"):
         assert section in said
-    found = command(name)
-    assert isinstance(found, Command)
-    assert f"$ maxmargin {name}" in found.example
-    assert set(found.see_also) <= set(COMMANDS)
-    for option in found.params:
+    for option in command(name).params:
         if isinstance(option, click.Option) and option.name != "help":
             assert option.help or option.show_default, option.name
 
@@ -65,12 +61,7 @@ def test_every_command_is_listed_and_exists(run: Run) -> None:
         assert re.search(rf"^  {name} ", said, re.MULTILINE)
         assert command(name).name == name
     assert "warm-up" not in said
-
-
-def test_misspelt_commands_are_guessed(run: Run) -> None:
-    result = run("serch")
-    assert result.exit_code == 2
-    assert "Did you mean 'search'?" in result.stderr
+    assert "Exit codes:" in said
 
 
 # Completion.

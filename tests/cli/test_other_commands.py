@@ -54,18 +54,14 @@ def test_wrong_searches_are_usage_errors(
     assert words in result.stderr
 
 
-def test_a_diagnosis_leads_to_a_fit_and_a_search(run: Run, rings: Path) -> None:
-    result = run("diagnose", rings.name)
-    assert result.exit_code == 0, result.output
-    assert "Verdict: " in result.stdout
-    assert run(*offered(result.stdout, "fit"), "-o", "m.mmg").exit_code == 0
-
-
-def test_a_diagnosis_of_numbers_compares_planes_with_kernels(run: Run, houses: Path) -> None:
+def test_a_diagnosis_leads_to_a_fit_and_a_search(run: Run, houses: Path) -> None:
     result = run("diagnose", houses.name)
+    assert result.exit_code == 0, result.output
     assert "Verdict: curved" in result.stdout
     assert run(*offered(result.stdout, "fit"), "-o", "m.mmg").exit_code == 0
     assert offered(result.stdout, "search")[:4] == ["search", "houses.csv", "--model", "svr"]
+    assert run("diagnose", houses.name, houses.name).exit_code == 2
+    assert run("diagnose", houses.parent).exit_code == 2
 
 
 def test_certificates_are_computed_anew(run: Run, people: Path) -> None:

@@ -48,7 +48,7 @@ linear = [mm.LinearSVC().fit(*small), mm.LinearSVC().fit(*rows(40, 1500))]
 tables = [safe / "small.csv", safe / "large.csv"]
 
 def fit(k, path):
-    return ["fit", str(tables[k]), "-o", str(path), "--force"]
+    return ["fit", str(tables[k]), "-o", str(path)]
 
 def predict(k, path):
     model, source = safe / "small.mmg", [safe / "few.csv", safe / "rows.csv"][k]

@@ -107,7 +107,6 @@ TABLES = {
 }
 OPTIONS = {
     "params": b"--param C=10\n--param kernel=rbf\n--param shrinking=True\n--param tol=1e-3",
-    "weights": b"--class-weight balanced\n--class-weight a=2 b=0.5\n--class-weight 1=3",
     "grids": b"--C 0.1,1,10\n--C 0.01:100:5\n--gamma 1e-3:1:3\n--C 1",
     "lists": b"--param a=[1, 2.5, (3, None)]\n--param b={'x': 1}\n--param c=-1_000",
 }

@@ -121,10 +121,8 @@ def read_option_bytes(data: bytes) -> None:
     for word in data.decode("utf-8", "surrogateescape").split("\n"):
         option, _, value = word.partition(" ")
         with contextlib.suppress(click.UsageError):
-            if option == "--class-weight":
-                read_parameters({"class_weight": value.split(" ")}, ["a", "b", "1"])
-            elif option == "--param":
-                read_parameters({"param": [value]}, [0, 1])
+            if option == "--param":
+                read_parameters({"param": [value]})
             else:
                 Grid().convert(value, None, None)
 

@@ -7,9 +7,7 @@ import click
 import maxmargin as mm
 from maxmargin.cli.command import Exit
 from maxmargin.cli.printing import Output, certificate_to_json
-from maxmargin.cli.reading import Blocks, are_several, connected, take_block_options
-from maxmargin.cli.saved import SavedModel, open_training, read_model, read_training_rows
-from maxmargin.rows.reading import counted_reading
+from maxmargin.cli.saved import read_model, read_training_rows
 
 LOOSE = 1e-3  # for text models, which do not say how precisely they were solved
 
@@ -26,25 +24,19 @@ def run(
     **lacking: Any,
 ) -> Exit:
     """Run the command."""
-    blocks = take_block_options(lacking)
     saved = read_model(model, **lacking)
+    (X, y, _), _ = read_training_rows(output, saved, data, zero_based, test_fraction, seed)
     try:
-        if blocks.asked or are_several(data):
-            if test_fraction is not None:
-                raise click.UsageError("--test is not for rows in blocks.")
-            found, count = _certify_blocks(saved, data, blocks, zero_based, max_time)
-        else:
-            (X, y, _), _ = read_training_rows(output, saved, data, zero_based, test_fraction, seed)
-            found, count = mm.certify(saved.model, X, y, max_time=max_time), len(y)
+        found = mm.certify(saved.model, X, y, max_time=max_time)
     except TypeError as unknown:
         name = type(saved.machine).__name__
         raise click.ClickException(
             f"{model}: a {name} minimises no objective, so there is nothing to certify."
         ) from unknown
-    output.facts([("model", saved.title), ("rows", f"{count}")])
+    output.facts([("model", saved.title), ("rows", f"{len(y)}")])
     if not isinstance(found, mm.Certificate):
         output.facts([("found", str(found))])
-        return output.finish(model=model, rows=count, sentence=str(found), certificate=None)
+        return output.finish(model=model, rows=len(y), sentence=str(found), certificate=None)
     was_read = hasattr(saved.machine, "origin_")
     tol = tol or (LOOSE if was_read else float(getattr(saved.machine, "tol", LOOSE)))
     holds = found.holds(tol)
@@ -59,18 +51,7 @@ def run(
     return output.finish(
         Exit.DONE if holds else Exit.NOT_CONVERGED,
         model=model,
-        rows=count,
+        rows=len(y),
         sentence=str(found),
         certificate=certificate_to_json(found, tol),
     )
-
-
-def _certify_blocks(
-    saved: SavedModel, data: tuple[str, ...], blocks: Blocks, zero_based: bool, max_time: float
-) -> tuple[Any, int]:
-    """Return the certificate of a model on rows that are read in blocks, and their number."""
-    with connected(blocks) as client, counted_reading() as readers:
-        source = open_training(saved, data, zero_based, blocks, client)
-        found = mm.certify(saved.model, source, max_time=max_time)
-        read: Any = readers[-1]
-        return found, int(read.survey.n)

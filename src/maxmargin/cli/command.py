@@ -6,9 +6,10 @@
 import functools
 import os
 import sys
+import textwrap
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from importlib import import_module
@@ -16,7 +17,7 @@ from typing import Any
 
 import click
 
-from maxmargin.errors import DistributedFitError, did_you_mean, parameter_of
+from maxmargin.errors import DistributedFitError, parameter_of
 
 
 class Exit(IntEnum):
@@ -43,48 +44,14 @@ STATUSES = {
 }
 
 
-class Command(click.Command):
-    """A subcommand whose help ends with an example, exit codes and neighbours, as manuals do."""
-
-    def __init__(
-        self,
-        *given: Any,
-        example: str = "",
-        exits: Sequence[Exit] = (),
-        see_also: Sequence[str] = (),
-        **named: Any,
-    ) -> None:
-        super().__init__(*given, **named)
-        self.example, self.exits, self.see_also = example, exits, see_also
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections after the options."""
-        if self.example:
-            with formatter.section("Example"):
-                for line in self.example.strip("\n").splitlines():
-                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
-        if self.exits:
-            with formatter.section("Exit codes"):
-                formatter.write_dl([(str(int(code)), MEANINGS[code]) for code in self.exits])
-        if self.see_also:
-            with formatter.section("See also"):
-                formatter.write_text(", ".join(f"maxmargin {name}" for name in self.see_also))
-
-
 def command(
-    name: str,
-    short_help: str,
-    *,
-    example: str,
-    see_also: Sequence[str],
-    exits: Sequence[Exit] = (Exit.DONE, Exit.ERROR, Exit.USAGE),
-    module: str = "",
+    name: str, short_help: str, *, example: str, module: str = ""
 ) -> Callable[[Callable[[], None]], click.Command]:
     """Make a subcommand with ``--json`` and ``--debug`` of a function that has only its help.
 
     What it does is ``run`` of the module, by default that of its name, which gets an ``Output``.
     """
-    shown = {"example": example, "exits": exits, "see_also": see_also, "short_help": short_help}
+    shown = f"\b\nExample:\n{textwrap.indent(example.strip(), '  ')}"
 
     def decorate(declared: Callable[[], None]) -> click.Command:
         @click.option(
@@ -99,7 +66,7 @@ def command(
                 Output(name, as_json), **given
             )
 
-        made: click.Command = click.command(name, cls=Command, **shown)(callback)
+        made: click.Command = click.command(name, short_help=short_help, epilog=shown)(callback)
         made.params = [*made.params[2:], *made.params[:2]]  # what all commands have comes last
         return made
 
@@ -110,26 +77,11 @@ def command(
 
 
 class CommandLine(click.Group):
-    """Subcommands in sections, whose work is imported when they run."""
+    """Subcommands, listed in the order in which they were added."""
 
-    def __init__(
-        self, *given: Any, sections: Mapping[str, Sequence[click.Command]], **named: Any
-    ) -> None:
-        super().__init__(*given, **named)
-        self.sections = sections
-        for command in (each for commands in sections.values() for each in commands):
-            self.add_command(command)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a subcommand; for a name that is misspelt, say which one may be meant."""
-        name = args[0]
-        if name not in self.commands and not name.startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(
-                f"No such command {name!r}.{did_you_mean(name, self.commands)}", ctx
-            )
-        return super().resolve_command(ctx, args)
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the subcommands."""
+        return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a subcommand; if the reader of its output has seen enough (| head), end quietly."""
@@ -141,14 +93,6 @@ class CommandLine(click.Group):
             with open(os.devnull, "w") as nowhere:  # nothing may fail when the program ends
                 os.dup2(nowhere.fileno(), sys.stdout.fileno())
             return Exit.DONE
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the subcommands by section."""
-        widest = max(map(len, self.commands))
-        for section, commands in self.sections.items():
-            with formatter.section(section):
-                lines = [(f"{each.name:{widest}}", each.short_help or "") for each in commands]
-                formatter.write_dl(lines)
 
     def main(
         self,
@@ -204,11 +148,13 @@ def use_replacements(stream: Any) -> None:
         stream.reconfigure(errors="replace")
 
 
-# Parameters of the library that have options here; those of models have the same name.
-_OPTIONS = {
-    "random_state": "seed",
-    "n_jobs": "jobs",
-    **{name: name for name in ("label", "memory", "checkpoint", "max_time", "zero_based", "task")},
+# The options of the parameters of readers and models.
+OPTIONS = {"random_state": "--seed", "n_jobs": "--jobs"} | {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        *("label", "memory", "checkpoint", "max_time", "zero_based", "task", "C", "gamma"),
+        *("kernel", "nu", "epsilon", "quantile", "class_weight", "probability", "tol"),
+    )
 }
 
 
@@ -218,8 +164,8 @@ def describe_error(wrong: Exception) -> str:
     if isinstance(wrong, OSError) and wrong.filename is not None and wrong.strerror:
         message = f"{wrong.filename}: {wrong.strerror}"
     message = " ".join(message.split()) or type(wrong).__name__
-    option = _OPTIONS.get(parameter_of(wrong) or "")
-    return message if option is None else f"--{option.replace('_', '-')}: {message}"
+    option = OPTIONS.get(parameter_of(wrong) or "")
+    return message if option is None else f"{option}: {message}"
 
 
 def _fail(args: list[str], message: str, code: int = Exit.ERROR, trace: bool = False) -> int:

@@ -6,23 +6,16 @@ What a command does is ``run`` of the module of its name, which is imported when
 import click
 
 from maxmargin.cli import options
-from maxmargin.cli.command import Exit, command
+from maxmargin.cli.command import command
 
 
 @command(
     "try",
     "All at once: diagnose, search, fit, report.",
-    example="""
-$ maxmargin try iris.csv --max-time 10
-…
-Report
-    maxmargin-report.html has all this and more: open it in a browser. …
-""",
-    exits=(Exit.DONE, Exit.ERROR, Exit.USAGE, Exit.INTERRUPTED),
-    see_also=("diagnose", "search", "fit", "report"),
+    example="$ maxmargin try iris.csv --max-time 10",
     module="trial",
 )
-@click.argument("data", nargs=-1, type=click.Path(allow_dash=True), metavar="[FILE...]")
+@click.argument("data", required=False, type=options.ONE_FILE, metavar="[FILE]")
 @options.reading
 @options.held_back("Part of the rows held back for testing.", 0.3)
 @options.max_time(30.0, "Time allowed for learning: diagnosis, search and fit together.")
@@ -37,13 +30,10 @@ Report
 def try_command() -> None:
     """Diagnose labelled data, take what is recommended, search around it, fit it, certify it.
 
-    If the label is a number with many different values, that is a regression.
-
     All of it, with pictures, goes into one HTML file that needs no network.
 
-    FILE is svmlight (LIBSVM) text, a table (CSV, TSV, separated by spaces, ARFF, Parquet) or JSON
-    lines, also with .xz, .gz or .bz2 at the end of its name. Columns may have words, dates and
-    missing values. Without FILE, scikit-learn's breast cancer data is used.
+    FILE is svmlight (LIBSVM) text or a table, as for maxmargin fit. Without FILE, scikit-learn's
+    breast cancer data is used.
     """
 
 
@@ -53,21 +43,15 @@ def try_command() -> None:
     example="""
 $ maxmargin fit iris.csv --C 10 --test 0.3 -o iris.mmg
 …
-model           SVC(C=10.0) after StandardScaler()
-stopped         After 5 iterations (block_smo): the duality gap is below tol.
 certificate     The objective 101.3964 is within 1.9e-10 (relative 1.9e-12) of the best possible.
-test rows       45: accuracy 97.78% (88.4% to 99.6%), balanced accuracy 97.78% (85.5% to 99.6%)
 saved           iris.mmg
 """,
-    exits=tuple(Exit),
-    see_also=("search", "predict", "certify", "report", "diagnose"),
 )
 @options.data
 @options.reading
 @options.output(
     "MODEL", "Where to save the model. Default: here, with DATA's name and the ending .mmg."
 )
-@options.force
 @options.fixed
 @options.machine(tuple(options.MODELS))
 @options.held_back("Hold back this part of the rows, and score the model on it. Default: none.")
@@ -100,20 +84,15 @@ def fit() -> None:
 $ maxmargin search iris.csv -o best.mmg
 …
 best            C=10, gamma=0.016: accuracy 96.67% (deviation over the folds 2.11%)
-certificate     The objective 292.44118 is within 2e-09 (relative 6.8e-12) of the best possible.
-saved           best.mmg
-The same model without a search:
+To fit it without a search:
   maxmargin fit iris.csv --model svc --C 10.0 --gamma 0.016 --scale standard
 """,
-    exits=tuple(Exit),
-    see_also=("fit", "diagnose", "try"),
 )
-@options.data
+@options.one_file
 @options.reading
 @options.output(
     "MODEL", "Fit the best candidate to all rows, and save it. Default: it is not saved."
 )
-@options.force
 @options.searched
 @options.machine(options.SEARCHED_MODELS)
 @options.declare({
@@ -125,15 +104,11 @@ The same model without a search:
 def search() -> None:
     """Find the best C, γ and other parameters by cross-validation.
 
-    Candidates on one kernel share one matrix of kernel values, and each C starts from the solution
-    of the one before. The columns of each training part are prepared and scaled by themselves.
-
-    Prints the best candidates, and the command that fits the best one without a search.
+    The columns of each training part are prepared and scaled by themselves. Prints the best
+    candidates, and the command that fits the best one without a search.
 
     With --cluster every kernel setting is a task of a Dask cluster, with the same results. A worker
     that is lost costs time only.
-
-    Ctrl-C ends the search; nothing is saved.
     """
 
 
@@ -141,17 +116,11 @@ def search() -> None:
     "predict",
     "Predict rows of any number, or score the predictions.",
     example="""
-$ maxmargin predict iris.mmg new.csv
-setosa
-setosa
-setosa
+$ maxmargin predict iris.mmg new.csv -o predictions.txt
 $ maxmargin predict iris.mmg iris.csv --test 0.3 --score
-model           iris.mmg: SVC, a maxmargin model
-rows            45
-accuracy        97.78%  88.4% to 99.6%
 …
+accuracy        97.78%  88.4% to 99.6%
 """,
-    see_also=("fit", "certify", "report"),
 )
 @options.saved_model
 @options.data
@@ -164,8 +133,6 @@ accuracy        97.78%  88.4% to 99.6%
     "proba": (options.FLAG, "Write probabilities of the classes as CSV."),
     "decision": (options.FLAG, "Write values of the decision function as CSV."),
     "score": (options.FLAG, "Print how good the predictions of labelled rows are instead."),
-    "scoring": ({"multiple": True, "metavar": "NAME"}, "For --score: one more scorer of "
-                "scikit-learn, such as f1_macro; may be repeated."),
 })  # fmt: skip
 @options.split
 @options.zero_based
@@ -191,20 +158,13 @@ def predict() -> None:
 $ maxmargin diagnose iris.csv
 Verdict: almost linearly separable
 …
-To fit it:
-  maxmargin fit iris.csv --model linear-svc --C 2.2 --multi-class ovo --scale none
-To search for better parameters:
-  maxmargin search iris.csv --model linear-svc --multi-class ovo --scale none
+To fit it, or to search for better parameters:
+  maxmargin fit iris.csv --model linear-svc --C 2.2 --scale none
 """,
-    see_also=("fit", "search", "try"),
 )
-@options.data
+@options.one_file
 @options.reading
 @options.max_time(30.0, "Time allowed, compilation aside; more rows are compared if there is more.")
-@options.declare({
-    "thorough": (options.FLAG, "Ask all questions, including those that cannot change the "
-                 "verdict."),
-})  # fmt: skip
 @options.seed
 def diagnose() -> None:
     """Say which kind of model the data need, with evidence, and the command that fits it.
@@ -225,14 +185,11 @@ def diagnose() -> None:
     "Prove how near a model is to the optimum.",
     example="""
 $ maxmargin certify iris.mmg iris.csv --test 0.3
-model           iris.mmg: SVC, a maxmargin model
 …
 holds           yes, to 0.0001
 in words        The objective 101.3964 is within 1.9e-10 (relative 1.9e-12) of the best possible.
 $ maxmargin certify heart.model heart_scale.svm --C 1
 """,
-    exits=(Exit.DONE, Exit.ERROR, Exit.USAGE, Exit.NOT_CONVERGED),
-    see_also=("fit", "report"),
 )
 @options.saved_model
 @options.data
@@ -244,8 +201,6 @@ $ maxmargin certify heart.model heart_scale.svm --C 1
 @options.max_time(60.0, "Time for finding a bound if the model has no dual variables.")
 @options.split
 @options.zero_based
-@options.memory
-@options.cluster("read the rows in blocks")
 def certify() -> None:
     """Prove how near a model is to the best possible one, from the data it was fitted to.
 
@@ -253,8 +208,8 @@ def certify() -> None:
     weights, the lower bound from dual variables, both on the rows of DATA. If the model was fitted
     with --test, give the same --test and --seed here.
 
-    Several files, a pattern in quotes or a folder are read in blocks, and so is one file with
-    --memory or --cluster: models of linear-svc and linear-svr.
+    All rows are read into memory. For more of them, call mm.certify(model, mm.data.open(...)) in
+    Python.
 
     Models of LIBSVM and LIBLINEAR are certified, too; their files lack C, ε and ν, so these are
     given here.
@@ -266,20 +221,13 @@ def certify() -> None:
     "Show what is in a model, or write a page about it.",
     example="""
 $ maxmargin report iris.mmg
-file            iris.mmg: maxmargin model, format 1
-steps           StandardScaler() → SVC(C=10.0)
-…
-support         32 support vectors of 105 training rows
-…
 $ maxmargin report iris.mmg iris.csv --test 0.3 -o iris.html
 saved           iris.html: open it in a browser
 """,
-    see_also=("fit", "certify", "predict", "try"),
 )
 @options.saved_model
 @click.argument("data", nargs=-1, type=click.Path(allow_dash=True), metavar="[DATA...]")
 @options.output("FILE", "Where to write the page. Default: here, with MODEL's name and .html.")
-@click.option("--title", help="Heading of the page. Default: DATA's name.")
 @options.split
 @options.zero_based
 def report() -> None:
@@ -297,12 +245,7 @@ def report() -> None:
 @command(
     "studio",
     "Open a page to draw points and watch models move.",
-    example="""
-$ maxmargin studio --data iris.csv
-The studio opens in your browser; Ctrl-C ends it. Its address:
-  http://127.0.0.1:41523/?token=…
-""",
-    see_also=("diagnose", "try"),
+    example="$ maxmargin studio --data iris.csv",
 )
 @click.argument("lesson", required=False, type=click.Path(dir_okay=False))
 @options.declare({
@@ -330,19 +273,11 @@ def studio() -> None:
     "Convert data files, or model files.",
     example="""
 $ maxmargin convert heart_scale.svm heart.csv
-heart.csv is written.
 $ maxmargin convert heart.mmg heart.model
-heart.model is a LIBSVM model: svm-predict reads it.
 """,
-    see_also=("fit", "predict", "report"),
 )
 @click.argument("source", type=click.Path(dir_okay=False))
 @click.argument("target", type=click.Path(dir_okay=False))
-@options.declare({
-    "to": ({"type": click.Choice((*options.MODEL_FORMATS, "onnx"))}, "Which model file TARGET is. "
-           "Default: native for .mmg, ONNX for .onnx, else LIBLINEAR for linear machines and "
-           "LIBSVM for the others."),
-})  # fmt: skip
 @options.label
 @options.zero_based
 @options.lacking
@@ -351,14 +286,11 @@ def convert() -> None:
 
     Data: svmlight text (.svm, .libsvm, .svmlight) to CSV or Parquet, and back.
 
-    Models: those of maxmargin (.mmg), LIBSVM and LIBLINEAR, to each other and to ONNX (.onnx). A
-    text model holds the machine alone: columns must be numbers that are scaled already. It has no
+    Models: those of maxmargin (.mmg), LIBSVM and LIBLINEAR, to each other and to ONNX (.onnx). With
+    any other ending, linear machines become models of LIBLINEAR, and the others of LIBSVM. A text
+    model holds the machine alone: columns must be numbers that are scaled already. It has no
     certificate, and neither has a file of maxmargin that it becomes.
     """
 
 
-SECTIONS = {
-    "Learn": (try_command, fit, search, predict),
-    "Understand": (diagnose, certify, report, studio),
-    "Files": (convert,),
-}
+COMMANDS = (try_command, fit, search, predict, diagnose, certify, report, studio, convert)

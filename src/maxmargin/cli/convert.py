@@ -6,14 +6,12 @@ from typing import Any
 import click
 
 import maxmargin as mm
-from maxmargin.cli import options
 from maxmargin.cli.command import Exit
 from maxmargin.cli.models import steps_of
 from maxmargin.cli.printing import Output
 from maxmargin.cli.saved import SavedModel, find_text_format, read_model
 from maxmargin.runtime.atomic_write import write_atomically
 
-TARGETS = (*options.MODEL_FORMATS, "onnx")
 _ENDINGS = {".mmg": "native", ".onnx": "onnx"}
 DESCRIPTIONS = {
     "native": "maxmargin model",
@@ -27,17 +25,17 @@ def run(
     output: Output,
     source: str,
     target: str,
-    to: str | None,
     label: str | None,
     zero_based: bool,
     **lacking: Any,
 ) -> Exit:
     """Run the command."""
     named = Path(source).suffix.lower() in _ENDINGS
-    if not (to or named or find_text_format(source)):
+    if not (named or find_text_format(source)):
         return _convert_data(output, source, target, label=label, zero_based=zero_based)
     saved = read_model(source, **lacking)
-    kind = to or _choose_format(saved, target)
+    linear = type(saved.machine).__name__ in ("LinearSVC", "LinearSVR")
+    kind = _ENDINGS.get(Path(target).suffix.lower(), "liblinear" if linear else "libsvm")
     _save_as(saved, target, kind)
     output.text(f"{target} is a {DESCRIPTIONS[kind]}.")
     return output.finish(source=source, target=target, kind="model", format=kind)
@@ -48,12 +46,6 @@ def _convert_data(output: Output, source: str, target: str, **reading: Any) -> E
     mm.data.convert(source, target, **given)
     output.text(f"{target} is written.")
     return output.finish(source=source, target=target, kind="data", format=None)
-
-
-def _choose_format(saved: SavedModel, target: str) -> str:
-    """Return the format that the ending stands for, or the one that suits the machine."""
-    linear = type(saved.machine).__name__ in ("LinearSVC", "LinearSVR")
-    return _ENDINGS.get(Path(target).suffix.lower(), "liblinear" if linear else "libsvm")
 
 
 def _save_as(saved: SavedModel, target: str, kind: str) -> None:

@@ -8,9 +8,8 @@ import click
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin.cli import reading, training
+from maxmargin.cli import models, reading
 from maxmargin.cli.command import Exit
-from maxmargin.cli.models import find_task, make_machine, steps_of
 from maxmargin.cli.options import DETECTORS
 from maxmargin.cli.printing import Output, certificate_to_json
 from maxmargin.cli.saved import OUTLIERS
@@ -21,7 +20,6 @@ from maxmargin.rows.survey import survey
 from maxmargin.runtime.progress import progress
 
 BLOCK_MODELS = ("linear-svc", "linear-svr")
-SCORED_ROWS, SCORED_PARTS = 20_000, 8  # of the training rows, since they need not be scored exactly
 
 
 class Asked(NamedTuple):
@@ -37,7 +35,6 @@ def run(
     output: Output,
     data: tuple[str, ...],
     path: str | None,
-    force: bool,
     model: str | None,
     scale: str | None,
     test_fraction: float | None,
@@ -45,13 +42,13 @@ def run(
 ) -> Exit:
     """Run the command."""
     blocks, how = reading.take_block_options(parameters), reading.take_options(parameters)
-    how["task"] = find_task(model, how["task"])
-    asked = Asked(model, scale, parameters, training.choose_path(path, data))
-    training.refuse_to_replace(asked.path, force)
-    if blocks.asked or reading.are_several(data):
+    how["task"] = models.find_task(model, how["task"])
+    asked = Asked(model, scale, parameters, models.choose_path(path, data))
+    models.refuse_to_replace(asked.path)
+    if any(blocks) or reading.are_several(data):
         _refuse_in_blocks(asked, test_fraction)
         return _fit_blocks(output, asked, data, how, blocks)
-    return _fit_rows(output, asked, reading.read_data(data, **how), test_fraction)
+    return _fit_rows(output, asked, reading.read_data(data[0], **how), test_fraction)
 
 
 def _fit_rows(output: Output, asked: Asked, dataset: reading.Data, fraction: float | None) -> Exit:
@@ -60,32 +57,32 @@ def _fit_rows(output: Output, asked: Asked, dataset: reading.Data, fraction: flo
     if not detects:
         reading.refuse_labels(dataset)
     kind = OUTLIERS if detects else dataset.task
-    train, test = reading.split_rows(dataset.y, kind, fraction, asked.parameters["seed"])
+    train, test = reading.split_rows(dataset.rows.y, kind, fraction, asked.parameters["seed"])
     part = dataset.take(train)
-    machine = make_machine(asked.model, dataset.task, part.y, asked.parameters)
-    pipeline = training.make_pipeline(part, machine, asked.scale)
-    output.facts([*dataset.facts(), ("model", training.describe_model(pipeline))])
-    code = training.fit_model(pipeline, part.X, part.y)
-    training.save_model(output, pipeline, asked.path, dataset.layout, code)
+    machine = models.make_machine(asked.model, dataset.task, part.rows.y, asked.parameters)
+    pipeline = models.make_pipeline(part, machine, asked.scale)
+    output.facts([*dataset.facts(), ("model", models.describe_model(pipeline))])
+    code = models.fit_model(pipeline, part.rows.X, part.rows.y)
+    models.save_model(output, pipeline, asked.path, dataset.layout, code)
     output.facts(_describe_end(pipeline))
-    scores = {"training": _score(output, "training", pipeline, part.X, part.y), "test": None}
+    scores = {"training": _score(output, "training", pipeline, part.rows), "test": None}
     if len(test):
-        scores["test"] = _score(output, "test", pipeline, dataset.X[test], dataset.y[test])
+        scores["test"] = _score(output, "test", pipeline, dataset.take(test).rows)
     return _finish(output, asked.path, code, pipeline, data=dataset.summary(), scores=scores)
 
 
 def _describe_end(pipeline: Any) -> Iterator[tuple[str, str]]:
-    machine = steps_of(pipeline)[-1]
+    machine = models.steps_of(pipeline)[-1]
     yield "stopped", machine.stop_reason_
-    yield "certificate", training.describe_certificate(machine)
+    yield "certificate", models.describe_certificate(machine)
 
 
 def _finish(output: Output, path: Path, code: Exit, pipeline: Any, **fields: Any) -> Exit:
-    machine = steps_of(pipeline)[-1]
-    training.say_saved(output, path, code, machine)
+    machine = models.steps_of(pipeline)[-1]
+    models.say_saved(output, path, code)
     return output.finish(
         code,
-        model=training.describe_model(pipeline),
+        model=models.describe_model(pipeline),
         stop_reason=machine.stop_reason_,
         certificate=certificate_to_json(machine),
         saved=str(path),
@@ -93,9 +90,9 @@ def _finish(output: Output, path: Path, code: Exit, pipeline: Any, **fields: Any
     )
 
 
-def _score(output: Output, name: str, model: Any, X: Any, y: Any) -> dict[str, Any]:
+def _score(output: Output, name: str, model: Any, rows: Any) -> dict[str, Any]:
     """Print and return how good a model is on rows."""
-    found = measure(model, X, y, name)
+    found = measure(model, rows.X, rows.y, name)
     output.facts([(f"{name} rows", str(found))])
     return found.to_json()
 
@@ -134,77 +131,48 @@ def _fit_blocks(
         source, machine = dataset.source, _make_machine(dataset, asked)
         scaled = asked.scale == "standard" or (asked.scale is None and not source.sparse)
         scaler = StandardScaler(with_mean=not source.sparse) if scaled else None
-        steps = training.describe_model(training.join_steps([("scale", scaler)], machine))
+        steps = models.describe_model(models.join_steps([("scale", scaler)], machine))
         output.facts([*dataset.facts(), ("model", steps)])
-        view = standardized(source) if scaled else source
-        code = training.fit_model(machine, view, None)
+        with progress("Standardizing the columns", even=False, quiet=not scaled):
+            view = standardize(source) if scaled else source
+        code = models.fit_model(machine, view, None)
     for step in (view.scaler, machine):  # columns of files come without names
         if step is not None:
             vars(step).pop("feature_names_in_", None)
-    pipeline = training.join_steps([("scale", view.scaler)], machine)
-    training.save_model(output, pipeline, asked.path, dataset.layout, code)
-    read: Any = readers[-1] if readers else None
-    survey = getattr(read, "survey", None)
-    output.facts([*_describe_survey(survey, source), *_describe_end(pipeline)])
-    output.facts(_describe_reading(read))
-    X, y = _draw_rows(source, asked.parameters["seed"])
-    scores = _score(output, "training", pipeline, X, y)
+    pipeline = models.join_steps([("scale", view.scaler)], machine)
+    models.save_model(output, pipeline, asked.path, dataset.layout, code)
+    read: Any = readers[-1]
+    output.facts([*_describe_blocks(read, source), *_describe_end(pipeline)])
     return _finish(
         output,
         asked.path,
         code,
         pipeline,
-        data=dataset.summary(survey),
-        scores={"training": scores, "test": None},
-        passes=None if read is None else read.passes,
-        bytes_read=None if read is None else read.bytes_read,
+        data=dataset.summary(read.survey),
+        scores={"training": None, "test": None},
+        passes=read.passes,
+        bytes_read=read.bytes_read,
     )
 
 
 def _make_machine(dataset: reading.Data, asked: Asked) -> Any:
     """Return an unfitted machine; what its defaults depend on is found by a pass over the rows."""
     regression, given = dataset.task == "regression", asked.parameters
-    weights = given["class_weight"]
     y: Any = np.zeros(1)
     if regression and (given["C"] is None or given["epsilon"] is None):
         spread = survey(dataset.source, targets=True).targets
         assert spread is not None
         y = np.array([-spread.std, spread.std])  # two numbers that scatter as all targets do
-    elif not regression and weights and "balanced" not in weights:
-        y = survey(dataset.source).classes
-    return make_machine(asked.model or BLOCK_MODELS[regression], dataset.task, y, given)
+    return models.make_machine(asked.model or BLOCK_MODELS[regression], dataset.task, y, given)
 
 
-def standardized(source: Any) -> Any:
-    """Return a view of rows with columns of mean 0 and variance 1."""
-    with progress("Standardizing the columns", even=False):
-        return standardize(source)
-
-
-def _describe_survey(found: Any, source: Any) -> Iterator[tuple[str, str]]:
+def _describe_blocks(read: Any, source: Any) -> Iterator[tuple[str, str]]:
     """Yield headings and sentences about what reading the rows has shown."""
-    if found is None:
-        return
+    found = read.survey
     yield "rows × columns", f"{found.n} × {source.n_columns}"
     if (t := found.targets) is not None:
         yield "targets", reading.describe_targets(t.low, t.high, None, t.std)
     elif found.labels is not None:
         yield "classes", reading.list_classes(found.classes, found.counts)
-
-
-def _describe_reading(read: Any) -> Iterator[tuple[str, str]]:
-    if read is not None and read.passes:
-        passes = f"{read.passes} pass{'es' * (read.passes != 1)}"
-        yield "read", f"{describe_bytes(read.bytes_read)}; {passes} over the rows"
-
-
-def _draw_rows(source: Any, seed: int) -> tuple[Any, Any]:
-    """Return some rows of some parts, and their labels."""
-    rng = np.random.default_rng(seed)
-    parts = np.sort(rng.permutation(len(source))[:SCORED_PARTS])
-    drawn = []
-    for part in parts.tolist():
-        found = source.load(part)
-        some = np.sort(rng.permutation(len(found.y))[: SCORED_ROWS // len(parts)])
-        drawn.append(found._replace(X=found.X[some], y=found.y[some]))
-    return reading.join_parts(drawn)
+    passes = f"{read.passes} pass{'es' * (read.passes != 1)}"
+    yield "read", f"{describe_bytes(read.bytes_read)}; {passes} over the rows"

@@ -1,26 +1,35 @@
-"""Models by the names they have on the command line: made from options, and written as options."""
+"""Models: made from options, put into pipelines, fitted in spite of Ctrl-C, and saved."""
 
 import ast
 import shlex
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import maxmargin as mm
-from maxmargin.cli.options import DETECTORS, MODELS, REGRESSORS
-from maxmargin.errors import did_you_mean, parameter_of
+from maxmargin.cli.command import OPTIONS, Exit
+from maxmargin.cli.options import DETECTORS, MODELS, REGRESSORS, SEARCHED_MODELS
+from maxmargin.cli.printing import Output
+from maxmargin.cli.reading import STDIN, Data, are_several
+from maxmargin.errors import ModelFileError, did_you_mean, parameter_of
+from maxmargin.inspection.code import describe
+from maxmargin.problems.problem import Status
 
+MODEL_ENDING = ".mmg"
+PREPARING = ("ColumnTransformer", "SimpleImputer")  # steps that follow from the data
+SPREAD_OF_TUBE = 0.1  # of the targets' standard deviation
+_COMPRESSED = (".xz", ".gz", ".bz2", ".zst")
 # Options that are parameters of another name; the others have the same, with hyphens.
 _PARAMETERS = {"seed": "random_state", "jobs": "n_jobs"}
-_NOT_WRITTEN = ("random_state", "n_jobs", "max_time", "verbose", "callback")
-_FLAGS = (
-    *("C", "gamma", "kernel", "degree", "coef0", "nu", "epsilon", "quantile", "class_weight"),
-    *("loss", "penalty", "multi_class", "probability", "tol", "max_time", "max_iter"),
-)
-SPREAD_OF_TUBE = 0.1  # of the targets' standard deviation
 
 
 # ------------------------------------------------------------------- from options to a model
@@ -45,20 +54,19 @@ def make_machine(model: str | None, task: str, y: Any, options: Mapping[str, Any
     known = machine.get_params()
     if task == "regression":
         machine.set_params(**regression_defaults(machine, y))
-    for name, value in read_parameters(options, y).items():
+    for name, value in read_parameters(options).items():
         if name not in known:
             if name in ("random_state", "n_jobs"):
                 continue  # nothing is drawn, or shared out
             meant = did_you_mean(name, known)
             raise click.UsageError(f"{option_name(name)} is not for --model {model}.{meant}")
         machine.set_params(**{name: value})
-    if hasattr(machine, "check_parameters"):
-        try:
-            machine.check_parameters()
-        except (ValueError, TypeError) as wrong:
-            parameter = parameter_of(wrong)
-            named = "" if parameter is None else f"{option_name(parameter)}: "
-            raise click.UsageError(f"{named}{wrong}") from wrong
+    try:
+        getattr(machine, "check_parameters", bool)()
+    except (ValueError, TypeError) as wrong:
+        parameter = parameter_of(wrong)
+        named = "" if parameter is None else f"{option_name(parameter)}: "
+        raise click.UsageError(f"{named}{wrong}") from wrong
     return machine
 
 
@@ -74,20 +82,17 @@ def regression_defaults(machine: Any, y: Any) -> dict[str, float]:
     return {name: value for name, value in found.items() if name in known}
 
 
-def read_parameters(options: Mapping[str, Any], y: Any) -> dict[str, Any]:
+def read_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that options set, by their names in Python."""
     given = {
         _PARAMETERS.get(name, name): value
         for name, value in options.items()
-        if value is not None and name not in ("param", "class_weight")
+        if value is not None and name != "param"
     }
     if isinstance(given.get("gamma"), str):
         given["gamma"] = read_value(given["gamma"])
     if not given.get("random_state"):
         given.pop("random_state", None)  # 0 is what models do by themselves
-    weights = options.get("class_weight") or ()
-    if weights:
-        given["class_weight"] = read_weights(weights, y)
     for entry in options.get("param") or ():
         name, equals, text = entry.partition("=")
         if not equals or not name:
@@ -106,88 +111,28 @@ def read_value(text: str) -> Any:
         return text
 
 
-def read_weights(entries: Sequence[str], y: Any) -> Any:
-    """Return "balanced", or weights by label."""
-    if tuple(entries) == ("balanced",):
-        return "balanced"
-    classes = {str(label): label for label in np.unique(y).tolist()}
-    weights = {}
-    for entry in entries:
-        label, equals, text = entry.rpartition("=")
-        try:
-            weight = float(text)
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise click.UsageError(f"--class-weight {entry}: write balanced, or LABEL=WEIGHT.")
-        if label not in classes:
-            raise click.UsageError(
-                f"--class-weight {entry}: no row has the label {label!r}; labels are "
-                f"{', '.join(list(classes)[:10])}."
-            )
-        weights[classes[label]] = weight
-    return weights
-
-
 def option_name(parameter: str) -> str:
     """Return the option that sets a parameter."""
-    names = {python: option for option, python in _PARAMETERS.items()}
-    known = parameter in _FLAGS or parameter in names
-    name = names.get(parameter, parameter).replace("_", "-")
-    return f"--{name}" if known else f"--param {parameter}"
+    return OPTIONS.get(parameter, f"--param {parameter}")
 
 
 # ------------------------------------------------------------------- from a model to options
 
 
-def write_options(model: Any) -> list[str] | None:
-    """Return the options of ``fit`` that make such a model, or None if none do."""
+def write_command(verb: str, source: str, label: str | None, model: Any) -> str:
+    """Return a short command for such a model, with what matters most of it, or nothing."""
     *before, machine = steps_of(model)
-    names = {name: option for option, name in MODELS.items()}
-    prepared = ("ColumnTransformer", "SimpleImputer")  # follows from the data
-    scales = [scale_of(step) for step in before if type(step).__name__ not in prepared]
-    if type(machine).__name__ not in names or len(scales) > 1 or None in scales:
-        return None
-    written = ["--model", names[type(machine).__name__]]
-    defaults = type(machine)().get_params()
-    for name, value in machine.get_params(deep=False).items():
-        if name in _NOT_WRITTEN or (value is defaults[name] or value == defaults[name]):
-            continue
-        written += write_option(name, value)
-    return [*written, "--scale", *(scales or ["none"])]  # type: ignore[list-item]
-
-
-def write_option(name: str, value: Any) -> list[str]:
-    """Return a parameter as an option."""
-    if name == "class_weight" and isinstance(value, dict):
-        return [
-            word
-            for label, weight in value.items()
-            for word in ("--class-weight", f"{label}={weight!r}")
-        ]
-    if value is True and name == "probability":
-        return ["--probability"]
-    text = value if isinstance(value, str) else repr(value)
-    option = option_name(name)
-    return ["--param", f"{name}={text}"] if option.startswith("--param") else [option, text]
-
-
-def write_command(verb: str, *words: Any) -> str:
-    """Return a command line as a shell reads it."""
-    return shlex.join(["maxmargin", verb, *map(str, words)])
-
-
-def option_words(options: Mapping[str, Any]) -> list[str]:
-    """Return options as words of a command line; those that are not set are left out.
-
-    >>> option_words({"label": "risk", "zero_based": False, "task": None})
-    ['--label', 'risk']
-    """
-    words: list[str] = []
-    for name, value in options.items():
-        option = f"--{name.replace('_', '-')}"
-        words += [option] if value is True else [] if not value else [option, str(value)]
-    return words
+    names = {MODELS[name]: name for name in (SEARCHED_MODELS if verb == "search" else MODELS)}
+    name = names.get(type(machine).__name__, "")
+    scales = [scale_of(step) or "" for step in before if type(step).__name__ not in PREPARING]
+    if not name or len(scales) > 1 or "" in scales:
+        return ""
+    words = [source, *(["--label", label] if label else []), "--model", name]
+    default = type(machine)()
+    for name in ("C", "gamma", "kernel", "nu", "epsilon") if verb == "fit" else ("kernel",):
+        if getattr(machine, name, None) != getattr(default, name, None):
+            words += [f"--{name}", f"{getattr(machine, name)}"]
+    return shlex.join(["maxmargin", verb, *words, "--scale", *(scales or ["none"])])
 
 
 def scale_of(step: Any) -> str | None:
@@ -199,3 +144,130 @@ def scale_of(step: Any) -> str | None:
 def steps_of(model: Any) -> list[Any]:
     """Return the steps of a pipeline, or the model as the only one."""
     return [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+
+
+# ------------------------------------------------------------------- the pipeline
+
+
+def make_pipeline(dataset: Data, machine: Any, scale: str | None) -> Any:
+    """Return the machine with the steps that the rows need before it, unfitted."""
+    prepare = dataset.rows.prepare
+    steps = [("prepare", None if prepare is None else clone(prepare))]
+    return join_steps([*steps, ("scale", _make_scaler(dataset, scale))], machine)
+
+
+def join_steps(before: Sequence[tuple[str, Any]], machine: Any) -> Any:
+    """Return a pipeline of the steps that are not None and a machine, or the machine alone."""
+    steps = [(name, step) for name, step in before if step is not None]
+    return Pipeline([*steps, (type(machine).__name__.lower(), machine)]) if steps else machine
+
+
+def _make_scaler(dataset: Data, scale: str | None) -> Any:
+    """Return the step that ``--scale`` asks for; on sparse rows zeros stay zeros."""
+    sparse = _is_sparse(dataset)
+    if scale is None:
+        scale = "standard" if not sparse else "none" if dataset.rows.prepare is None else "maxabs"
+    if scale == "minmax" and sparse:
+        raise click.UsageError("--scale minmax would fill sparse rows; choose maxabs or standard.")
+    if scale == "standard":
+        return StandardScaler(with_mean=not sparse)
+    return {"minmax": MinMaxScaler, "maxabs": MaxAbsScaler}[scale]() if scale != "none" else None
+
+
+def _is_sparse(dataset: Data) -> bool:
+    """Tell whether rows are sparse when they come to the scaler."""
+    prepare = dataset.rows.prepare
+    if prepare is None:
+        return bool(sp.issparse(dataset.rows.X))
+    if not getattr(prepare, "sparse_threshold", 0):
+        return False
+    return bool(sp.issparse(clone(prepare).fit_transform(dataset.rows.X)))
+
+
+def describe_model(model: Any) -> str:
+    """Return the steps after the preparation of columns, as code in one line."""
+    *before, machine = steps_of(model)
+    scaled = [step for step in before if scale_of(step)]
+    return " after ".join(describe(step) for step in (machine, *reversed(scaled)))
+
+
+# ------------------------------------------------------------------- the fit
+
+
+def fit_model(model: Any, X: Any, y: Any) -> Exit:
+    """Fit a model; after Ctrl-C or short of ``tol`` it keeps what was reached."""
+    machine = steps_of(model)[-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # stop_reason_ says the same
+        try:
+            model.fit(X, y)
+        except KeyboardInterrupt:
+            if not hasattr(machine, "status_"):
+                raise
+            return Exit.INTERRUPTED
+    return Exit.DONE if has_converged(machine) else Exit.NOT_CONVERGED
+
+
+def has_converged(machine: Any) -> bool:
+    """Tell whether a fitted machine reached what it was asked for."""
+    certificate = getattr(machine, "certificate_", None)
+    if certificate is not None and hasattr(certificate, "holds") and hasattr(machine, "tol"):
+        return bool(certificate.holds(machine.tol))
+    fine = ("OPTIMAL", "ALL_CORRECT", "EPOCHS", "ONE_PASS", "SMALL_CHANGE", "HELD_OUT", "NEAREST",
+            "PRECISE", "DRAWN", "STREAM")  # fmt: skip
+    status = getattr(machine, "status_", Status.OPTIMAL)
+    return getattr(status, "name", "OPTIMAL") in fine
+
+
+def describe_certificate(machine: Any) -> str:
+    """Return what is proved of a fitted machine, in a sentence."""
+    nothing = f"none: {type(machine).__name__} minimises no objective that could be bounded"
+    return str(getattr(machine, "certificate_", nothing))
+
+
+# ------------------------------------------------------------------- the model file
+
+
+def choose_path(path: str | None, words: Sequence[str]) -> Path:
+    """Return where a model goes: by default here, with the name of the data."""
+    if path is not None:
+        return Path(path)
+    if words[0] == STDIN:
+        raise click.UsageError("Data from standard input have no name: say where with -o MODEL.")
+    if len(words) > 1 or (are_several(words) and not Path(words[0]).is_dir()):
+        raise click.UsageError("Several files have no one name: say where with -o MODEL.")
+    name = Path(words[0]).resolve().name
+    while Path(name).suffix.lower() in _COMPRESSED:
+        name = Path(name).stem
+    return Path(f"{Path(name).stem or name}{MODEL_ENDING}")
+
+
+def refuse_to_replace(path: Path) -> None:
+    """Refuse, before the work, a place where a model cannot go."""
+    if not path.resolve().parent.is_dir():
+        raise click.ClickException(f"{path}: there is no folder {path.resolve().parent}; make it.")
+    if not path.is_file():
+        return
+    try:
+        mm.files.load_described(path)
+    except (ModelFileError, OSError) as other:
+        raise click.ClickException(
+            f"{path} exists and is no model of maxmargin: choose another -o, or remove it."
+        ) from other
+
+
+def save_model(output: Output, model: Any, path: Path, layout: Any, code: Exit) -> None:
+    """Save a model with the columns that it reads."""
+    if code == Exit.INTERRUPTED:
+        output.note(f"Interrupted: saving what was reached to {path}; Ctrl-C again aborts.")
+    mm.save(model, path, layout=layout)
+
+
+def say_saved(output: Output, path: Path, code: Exit) -> None:
+    """Say where a model is, and what it is worth."""
+    remark = ""
+    if code == Exit.INTERRUPTED:
+        remark = ": the best that was reached before the interruption"
+    elif code == Exit.NOT_CONVERGED:
+        remark = f", although it has not converged to --tol (exit code {int(code)})"
+    output.facts([("saved", f"{path}{remark}")])

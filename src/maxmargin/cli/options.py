@@ -29,13 +29,11 @@ KERNELS = (
 )  # fmt: skip
 SCALES = ("standard", "minmax", "maxabs", "none")
 SEARCHED_MODELS = ("svc", "linear-svc", "nu-svc", "svr", "linear-svr", "nu-svr", "quantile-svr")
-MODEL_FORMATS = ("native", "libsvm", "liblinear")
 _MOST_NUMBERS = 10_000
 Decorator = Callable[[Any], Any]
 _SECONDS: dict[str, Any] = {"type": click.FloatRange(0, min_open=True), "metavar": "SECONDS"}
 _NUMBER: dict[str, Any] = {"type": float, "metavar": "NUMBER"}
 _WHOLE: dict[str, Any] = {"type": int, "metavar": "NUMBER"}
-_NAME: dict[str, Any] = {"metavar": "NAME"}
 FLAG: dict[str, Any] = {"is_flag": True}
 
 
@@ -93,6 +91,8 @@ class Grid(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 data = click.argument(
     "data", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="DATA..."
 )
+ONE_FILE = click.Path(dir_okay=False, allow_dash=True)
+one_file = click.argument("data", type=ONE_FILE, metavar="DATA")
 label = declare({
     "label": ({"metavar": "COLUMN"}, "Label column of a table: its name, or its number from 1. "
               "Default: the one named label, target, class or y, else the last."),
@@ -176,9 +176,6 @@ def output(metavar: str, help_line: str, *, dash: bool = False) -> Decorator:
     return click.option("-o", "--output", "path", metavar=metavar, type=kind, help=help_line)
 
 
-force = declare({"force": (FLAG, "Replace MODEL even if it is some other file.")})
-
-
 # ------------------------------------------------------------------- models
 
 
@@ -210,22 +207,15 @@ searched = declare({
 _machine = declare({
     "kernel": ({"type": click.Choice(KERNELS)}, "Default: rbf, or linear for hard-margin and "
                "bayes-point."),
-    "degree": (_WHOLE, "Of poly kernels. Default: 3."),
-    "coef0": (_NUMBER, "Constant of poly and sigmoid kernels. Default: 0."),
     "quantile": (_NUMBER, "Of quantile-svr, in (0, 1). Default: 0.5."),
-    "class-weight": ({"multiple": True, "metavar": "balanced|LABEL=WEIGHT"}, "Weights of classes; "
-                     "LABEL=WEIGHT may be repeated."),
-    "loss": (_NAME, "Of linear machines. Default: hinge, or epsilon_insensitive."),
-    "penalty": (_NAME, "Of linear-svc: l2, l1 or elasticnet. Default: l2."),
-    "multi-class": (_NAME, "How more classes are reduced to two: ovo or ovr; crammer_singer of "
-                    "linear-svc."),
+    "class-weight": ({"type": click.Choice(["balanced"])}, "Give small classes the weight of large "
+                     "ones."),
     "probability": ({"is_flag": True, "default": None}, "Calibrate probabilities, for predict "
                     "--proba."),
     "tol": (_NUMBER, "Relative duality gap to reach. Default: the model's, mostly 1e-4."),
-    "max-iter": (_WHOLE, "Stop after this many iterations. Default: the model's."),
     "jobs": (_WHOLE, "Threads; -1: all processors. Default: the model's."),
     "param": ({"multiple": True, "metavar": "NAME=VALUE"}, "Any other parameter of the model, as "
-              "in Python; may be repeated."),
+              "in Python: loss=squared_hinge, degree=2; may be repeated."),
     "scale": ({"type": click.Choice(SCALES)}, "How columns are scaled. Default: standard; none for "
               "sparse svmlight rows, maxabs for sparse tables."),
 })  # fmt: skip

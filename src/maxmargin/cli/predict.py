@@ -8,10 +8,10 @@ from typing import Any, TextIO
 
 import click
 import numpy as np
-from sklearn.metrics import get_scorer, precision_recall_fscore_support
+from sklearn.metrics import precision_recall_fscore_support
 
 from maxmargin.cli.command import Exit
-from maxmargin.cli.models import steps_of
+from maxmargin.cli.models import PREPARING, steps_of
 from maxmargin.cli.printing import Output
 from maxmargin.cli.reading import find_data_files, split_rows
 from maxmargin.cli.saved import (
@@ -24,13 +24,11 @@ from maxmargin.cli.saved import (
     read_model,
     write_out,
 )
-from maxmargin.cli.scores import check_scoring, measure, readable, shown
+from maxmargin.cli.scores import measure
 from maxmargin.inspection.model_view import view_model
 from maxmargin.rows.read_ahead import read_ahead
 from maxmargin.runtime.atomic_write import write_atomically
 from maxmargin.runtime.progress import progress
-
-PREPARING = ("ColumnTransformer", "SimpleImputer")
 
 
 def run(
@@ -41,7 +39,6 @@ def run(
     proba: bool,
     decision: bool,
     score: bool,
-    scoring: tuple[str, ...],
     test_fraction: float | None,
     seed: int,
     zero_based: bool,
@@ -49,10 +46,8 @@ def run(
     """Run the command."""
     if proba + decision + score > 1 or (score and path is not None):
         raise click.UsageError("--proba, --decision and --score exclude each other, -o and --score")
-    if not score and (scoring or test_fraction is not None):
-        raise click.UsageError("--scoring and --test are for --score.")
-    if scoring:
-        check_scoring(scoring)
+    if not score and test_fraction is not None:
+        raise click.UsageError("--test is for --score.")
     saved = read_model(model)
     if score:
         if saved.task == OUTLIERS:
@@ -62,7 +57,7 @@ def run(
             )
         rows = read_labelled_rows(output, saved, data, zero_based)
         test = split_rows(rows.y, saved.task, test_fraction, seed)[1]
-        return _score(output, saved, rows.take(test) if len(test) else rows, scoring)
+        return _score(output, saved, rows.take(test) if len(test) else rows)
     if saved.format != "native":
         output.note(f"{model} is read as a {saved.called}.")
     method = _find_method(saved, proba, decision)
@@ -179,21 +174,14 @@ def _write_lines(file: TextIO, header: list[str], blocks: Iterable[Any]) -> None
 # ------------------------------------------------------------------- scores
 
 
-def _score(
-    output: Output,
-    saved: SavedModel,
-    rows: GivenRows,
-    scoring: tuple[str, ...],
-) -> Exit:
+def _score(output: Output, saved: SavedModel, rows: GivenRows) -> Exit:
     """Print how good the predictions of labelled rows are."""
     X, y, _ = rows
     seen, found = view_model(saved.model).is_training(X), measure(saved.model, X, y)
-    more = {name: float(get_scorer(name)(saved.model, X, y)) for name in scoring}
     output.facts([
         ("model", saved.title),
         ("rows", f"{len(y)}{', which the model was fitted to: new ones score lower' * seen}"),
         *((one.name, f"{one}  {one.interval}".rstrip()) for one in found.figures),
-        *((readable(name), shown(name, value)) for name, value in more.items()),
     ])  # fmt: skip
     classes = None
     if saved.task == "classification":
@@ -205,11 +193,7 @@ def _score(
         classes = [dict(zip(heads, row, strict=True)) for row in table]
         output.text()
         output.table(["class", "precision", "recall", "F1", "rows"], table)
-    scores = {**found.to_json(), **{name: {"value": value} for name, value in more.items()}}
+    scores = found.to_json()
     return output.finish(
-        model=saved.path,
-        rows=len(y),
-        training_rows=seen,
-        scores=scores,
-        classes=classes,
+        model=saved.path, rows=len(y), training_rows=seen, scores=scores, classes=classes
     )

@@ -1,8 +1,7 @@
 """Labelled data for commands: read into memory, or opened in blocks.
 
-DATA is a file, several files, a pattern, a folder, or standard input (-). One file, or standard
-input, is read into memory. Several are read in blocks where the command can learn from blocks, and
-put together in memory elsewhere.
+One file, or standard input (-), is read into memory. Several files, a pattern or a folder are read
+in blocks, by the commands that take them.
 """
 
 import math
@@ -22,8 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.model_selection import train_test_split
 
-from maxmargin.data import Labelled, read_labelled
 from maxmargin.data import open as open_rows
+from maxmargin.data import read_labelled
 from maxmargin.data.columns import QUANTITY_NAMES, resembles_measurement
 from maxmargin.data.opening import find_files, read_names
 from maxmargin.data.table import find_label
@@ -31,12 +30,10 @@ from maxmargin.rows.cluster import connect
 
 STDIN = "-"
 MANY_CLASSES = 10
-MOSTLY = 0.9  # share of nonzero cells above which zeros are not mentioned
 # Above this density a dense array is smaller than a sparse one, and faster.
 DENSE_FROM = 0.5
 DENSE_ENTRIES = 10**8
 MAX_COLUMNS = 10**8
-MOST_BYTES = 2 * 10**9  # of several files that are put together in memory
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -98,16 +95,6 @@ class Data:
     files: list[Path] = field(default_factory=list)
     given: dict[str, Any] = field(default_factory=dict)  # options that say how it is read
 
-    @property
-    def X(self) -> Any:  # noqa: N802
-        """The rows in memory, as the file has them."""
-        return self.rows.X
-
-    @property
-    def y(self) -> Any:
-        """The labels or targets of rows in memory."""
-        return self.rows.y
-
     def take(self, rows: Any) -> "Data":
         """Return some of the rows in memory."""
         part = {name: getattr(self.rows, name)[rows] for name in ("X", "y", "numbers")}
@@ -119,7 +106,7 @@ class Data:
         label = f", label column {self.label!r}" if self.label else ""
         yield "data", f"{name}: {self.format}{label}"
         if self.source is None:
-            yield from describe_rows(self.X, self.y, self.task)
+            yield from describe_rows(self.rows.X, self.rows.y, self.task)
         else:
             parts = len(self.source)
             columns = f"{self.source.n_columns} columns"
@@ -131,7 +118,7 @@ class Data:
     def summary(self, survey: Any = None) -> dict[str, Any]:
         """Return the same for programs; ``survey`` is what a pass over blocks has found."""
         shape = None if survey is None else survey.n, getattr(self.source, "n_columns", None)
-        rows, columns = shape if self.rows is None else self.X.shape
+        rows, columns = shape if self.rows is None else self.rows.X.shape
         found = {
             "source": " ".join(self.words),
             "format": self.format,
@@ -150,30 +137,20 @@ def take_options(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options.pop(name) for name in ("label", "task", "zero_based")}
 
 
-def read_data(words: Sequence[str], **how: Any) -> Data:
-    """Read labelled rows into memory, as the options say."""
-    if are_several(words):
-        rows = _load_several(words, how)
-    else:
-        with as_file(words[0]) as path:
-            rows = _load(path, **how)
-    return as_data(words, rows, **how)
+def read_data(source: str, **how: Any) -> Data:
+    """Read labelled rows into memory, as the options say; sparse ones only if that is smaller."""
+    with as_file(source) as path, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the remarks say so too
+        rows = read_labelled(path, **how)
+    _refuse_columns(source, rows.X.shape[1])
+    return as_data(source, rows._replace(X=dense_if_smaller(rows.X)), **how)
 
 
-def as_data(words: Sequence[str], rows: Any, task: str | None = None, **how: Any) -> Data:
+def as_data(source: str, rows: Any, task: str | None = None, **how: Any) -> Data:
     """Return rows in memory with what is to be learnt from them."""
     chosen, why = (task, "") if task else choose_task(rows.y, rows.label_name)
     facts = (rows.format, rows.label_name, rows.remarks, rows.layout)
-    return Data(tuple(words), chosen, why, *facts, rows, given={**how, "task": task})
-
-
-def _load(path: str, **how: Any) -> Any:
-    """Return the rows of a file; sparse only if that is smaller."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the remarks say so too
-        found = read_labelled(path, **how)
-    _refuse_columns(path, found.X.shape[1])
-    return found._replace(X=found.X.toarray()) if is_dense_enough(found.X) else found
+    return Data((source,), chosen, why, *facts, rows, given={**how, "task": task})
 
 
 def _refuse_columns(path: Any, count: int) -> None:
@@ -182,23 +159,6 @@ def _refuse_columns(path: Any, count: int) -> None:
             f"{path} has an index {count}: the weights of that many columns do not fit in memory; "
             "number the features that occur from 1 on."
         )
-
-
-def _load_several(words: Sequence[str], given: dict[str, Any]) -> Any:
-    """Return the rows of several files as those of one."""
-    found = open_data(words, given)
-    size = sum(path.stat().st_size for path in found.files)
-    if size > MOST_BYTES:
-        raise click.ClickException(
-            f"{name_files(found.files)}: {size / 1e9:.1f} GB are too much for this command, which "
-            "reads all rows into memory; maxmargin fit reads them in blocks."
-        )
-    X, y = join_parts(list(found.source))
-    names = found.source.feature_names
-    return Labelled(
-        X, y, None if names is None else list(names), found.label, found.format, np.arange(len(y)),
-        remarks=found.remarks, layout=found.layout,
-    )  # fmt: skip
 
 
 def join_parts(parts: Sequence[Any]) -> tuple[Any, Any]:
@@ -218,14 +178,6 @@ class Blocks(NamedTuple):
     checkpoint: str | None
     cluster: str | None
     insecure: bool
-
-    @property
-    def asked(self) -> bool:
-        """Whether an option asks for blocks."""
-        return any(self)
-
-
-NO_BLOCKS = Blocks(None, None, None, False)
 
 
 def take_block_options(options: dict[str, Any]) -> Blocks:
@@ -255,9 +207,7 @@ def connected(blocks: Blocks) -> Iterator[Any]:
         client.close()
 
 
-def open_data(
-    words: Sequence[str], reading: dict[str, Any], blocks: Blocks = NO_BLOCKS, client: Any = None
-) -> Data:
+def open_data(words: Sequence[str], reading: dict[str, Any], blocks: Blocks, client: Any) -> Data:
     """Open files as rows in blocks; the first part tells what is to be learnt."""
     if STDIN in words:
         raise click.UsageError(
@@ -344,16 +294,8 @@ def choose_task(y: Any, name: str | None = None) -> tuple[str, str]:
 
 def describe_rows(X: Any, y: Any, task: str = "classification") -> Iterator[tuple[str, str]]:
     """Yield (heading, sentence) pairs about rows X with labels y."""
-    size, cells = " × ".join(map(str, X.shape)), X.data if sp.issparse(X) else X
-    if cells.dtype == object:
-        words = sum(any(isinstance(cell, str) for cell in column) for column in cells.T)
-        missing = np.array([[cell is None or cell != cell for cell in row] for row in cells])
-        size += f", words in {words} column" + ("s" if words > 1 else "")
-    else:
-        missing = np.isnan(cells)
-        nonzero = np.count_nonzero(cells) / math.prod(X.shape)
-        size += f", {nonzero:.2%} nonzero" if nonzero < MOSTLY else ""
-    yield "rows × columns", f"{size}, {missing.mean():.2%} missing" if missing.any() else size
+    sparse = f", {X.nnz / math.prod(X.shape):.2%} nonzero" if sp.issparse(X) else ""
+    yield "rows × columns", f"{X.shape[0]} × {X.shape[1]}{sparse}"
     if task == "regression":
         low, middle, high = np.quantile(np.asarray(y, dtype=np.float64), [0, 0.5, 1])
         yield "targets", describe_targets(low, high, middle, float(np.std(y)))
@@ -375,15 +317,16 @@ def list_classes(classes: Any, counts: Any) -> str:
     return ", ".join(listed)
 
 
-def is_dense_enough(X: Any) -> bool:
-    """Tell whether sparse rows are better written out."""
+def dense_if_smaller(X: Any) -> Any:
+    """Return rows as an array if they are sparse in name only."""
     size = math.prod(X.shape)
-    return bool(sp.issparse(X) and X.nnz >= DENSE_FROM * size and size <= DENSE_ENTRIES)
+    dense = sp.issparse(X) and X.nnz >= DENSE_FROM * size and size <= DENSE_ENTRIES
+    return X.toarray() if dense else X
 
 
 def refuse_labels(dataset: Data) -> None:
     """Refuse labels that are all the same, and classes that are texts."""
-    y = dataset.y
+    y = dataset.rows.y
     if (y == y[0]).all():
         raise click.ClickException(
             f"all {len(y)} rows have the label {y[0]}: there is nothing to learn."

@@ -16,17 +16,13 @@ from maxmargin.cli.options import DETECTORS
 from maxmargin.cli.printing import Output
 from maxmargin.cli.reading import (
     STDIN,
-    Blocks,
+    dense_if_smaller,
     find_data_files,
-    is_dense_enough,
     join_parts,
     name_files,
     split_rows,
-    with_label_kind,
 )
 from maxmargin.data import Layout, read_rows
-from maxmargin.data import open as open_rows
-from maxmargin.data.opening import find_files
 from maxmargin.inspection.model_view import view_model
 
 OUTLIERS = "outlier detection"
@@ -133,7 +129,7 @@ def write_out(model: Any, X: Any) -> Any:
     """Return sparse rows as an array if that is smaller, or if the model takes off their mean."""
     first = steps_of(model)[0]
     centring = type(first).__name__ == "StandardScaler" and first.with_mean
-    return X.toarray() if sp.issparse(X) and (centring or is_dense_enough(X)) else X
+    return X.toarray() if sp.issparse(X) and centring else dense_if_smaller(X)
 
 
 def read_blocks(output: Output, source: str, layout: Any, *, label: bool) -> Iterator[Any]:
@@ -184,32 +180,3 @@ def read_training_rows(
             "back, give the same --test and --seed."
         )
     return rows, held_back
-
-
-def open_training(
-    saved: SavedModel, words: Sequence[str], zero_based: bool, blocks: Blocks, client: Any
-) -> Any:
-    """Return the rows that a model was fitted to, read as in training but in blocks."""
-    layout, files = layout_for(saved, zero_based), find_files(list(words))
-    shared = {"memory": blocks.memory, "client": client}
-    if layout.kind == "svmlight":
-        source = open_rows(
-            files, n_features=layout.n_features, zero_based=layout.zero_based, **shared
-        )
-    else:
-        if layout.has_words or layout.label is None:
-            raise click.ClickException(
-                f"{saved.path} reads columns of words, and rows in blocks have numbers: certify it "
-                "with the one file it was fitted to."
-            )
-        named = layout.names or range(1, layout.width + 1)
-        columns = [named[column.position] for column in layout.columns]
-        source = open_rows(files, label=named[layout.label.position], columns=columns, **shared)
-        source = with_label_kind(source, layout.label.kind)
-    count = saved.count_training_rows()
-    if None not in (count, source.n_rows) and count != source.n_rows:
-        raise click.ClickException(
-            f"{saved.path} was fitted to {count} rows, not to these {source.n_rows}. Give the "
-            "files it was fitted to, in the same order."
-        )
-    return source

@@ -1,14 +1,10 @@
 """How good a model is on rows: figures with 95 % intervals, as reports have them."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import click
 import numpy as np
 from sklearn.base import is_regressor
-from sklearn.metrics import get_scorer_names
 
-from maxmargin.errors import did_you_mean
 from maxmargin.inspection.model_view import view_model
 from maxmargin.reports.context import score_part
 from maxmargin.reports.quality import error_figures, quality_of
@@ -68,13 +64,3 @@ def shown(name: str, value: float) -> str:
     if "accuracy" in name or name == "roc_auc":
         return f"{value:.2%}"
     return f"{abs(value) if name.startswith('neg_') else value:.4g}"
-
-
-def check_scoring(names: Sequence[str]) -> None:
-    """Refuse names that scikit-learn does not have."""
-    known = get_scorer_names()
-    for name in names:
-        if name not in known:
-            raise click.UsageError(
-                f"--scoring {name} is not a scorer of scikit-learn.{did_you_mean(name, known)}"
-            )

@@ -7,21 +7,15 @@ from typing import Any
 import click
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import maxmargin as mm
-from maxmargin.cli import reading, training
+from maxmargin.cli import models, reading
 from maxmargin.cli.command import Exit
-from maxmargin.cli.models import (
-    find_task,
-    make_machine,
-    option_words,
-    steps_of,
-    write_command,
-    write_options,
-)
 from maxmargin.cli.printing import Output, certificate_to_json
-from maxmargin.cli.scores import check_scoring, readable, shown
+from maxmargin.cli.scores import readable, shown
+from maxmargin.errors import did_you_mean
 
 SEARCHED = ("C", "gamma", "nu", "epsilon")
 DEFAULT_SCORING = {"classification": "accuracy", "regression": "r2"}
@@ -34,9 +28,8 @@ NARROWER = range(-3, 3)  # powers of that, times the γ of gamma="scale"
 
 def run(
     output: Output,
-    data: tuple[str, ...],
+    data: str,
     path: str | None,
-    force: bool,
     model: str | None,
     scale: str | None,
     folds: int,
@@ -46,17 +39,19 @@ def run(
     **parameters: Any,
 ) -> Exit:
     """Run the command."""
-    check_scoring((scoring,) if scoring else ())
+    if scoring and scoring not in (known := get_scorer_names()):
+        meant = did_you_mean(scoring, known)
+        raise click.UsageError(f"--scoring {scoring} is not a scorer of scikit-learn.{meant}")
     if path is not None:
-        training.refuse_to_replace(Path(path), force)
+        models.refuse_to_replace(Path(path))
     how = reading.take_options(parameters)
-    how["task"] = find_task(model, how["task"])
+    how["task"] = models.find_task(model, how["task"])
     dataset = reading.read_data(data, **how)
     reading.refuse_labels(dataset)
     output.facts(dataset.facts())
     grids = {name: parameters.pop(name) for name in SEARCHED}
-    machine = make_machine(model, dataset.task, dataset.y, parameters)
-    pipeline = training.make_pipeline(dataset, machine, scale)
+    machine = models.make_machine(model, dataset.task, dataset.rows.y, parameters)
+    pipeline = models.make_pipeline(dataset, machine, scale)
     grid = _make_grid(dataset, pipeline, grids)
     with reading.connected(reading.Blocks(None, None, cluster, insecure)) as client:
         asked = {"scoring": scoring, "n_jobs": parameters["jobs"], "client": client}
@@ -65,13 +60,13 @@ def run(
     rows = _rank(found)
     output.facts([("searched", f"{len(rows)} candidates, {folds} folds")])
     output.table(list(rows[0]), [list(row.values()) for row in rows[:SHOWN]])
-    code = Exit.DONE if training.has_converged(steps_of(best)[-1]) else Exit.NOT_CONVERGED
+    code = Exit.DONE if models.has_converged(models.steps_of(best)[-1]) else Exit.NOT_CONVERGED
     _print_best(output, found, rows, scoring)
     if path is not None:
         mm.save(best, path, layout=dataset.layout)
-        training.say_saved(output, Path(path), code, steps_of(best)[-1])
-    line = write_command("fit", *data, *option_words(dataset.given), *(write_options(best) or ()))
-    output.text("The same model without a search:")
+        models.say_saved(output, Path(path), code)
+    line = models.write_command("fit", data, how["label"], best)
+    output.text("To fit it without a search:")
     output.command_line(line)
     return output.finish(
         code,
@@ -79,7 +74,7 @@ def run(
         scoring=scoring,
         best={"params": _own_names(found.best_params_), "score": found.best_score_},
         candidates=rows,
-        certificate=certificate_to_json(steps_of(best)[-1]),
+        certificate=certificate_to_json(models.steps_of(best)[-1]),
         fit=line,
         saved=path,
     )
@@ -89,7 +84,7 @@ def _make_grid(
     dataset: reading.Data, pipeline: Any, given: dict[str, Any]
 ) -> dict[str, list[float]]:
     """Return the values to try, by the name of the parameter in the pipeline."""
-    machine = steps_of(pipeline)[-1]
+    machine = models.steps_of(pipeline)[-1]
     known = machine.get_params()
     grids = {name: list(values) for name, values in given.items() if values}
     for name in grids:
@@ -107,7 +102,7 @@ def _make_grid(
 
 def _widths_around(dataset: reading.Data, pipeline: Any) -> list[float]:
     """Return values of γ around the one of gamma="scale" for rows as the machine sees them."""
-    X = dataset.X
+    X = dataset.rows.X
     if hasattr(pipeline, "steps"):
         X = clone(pipeline[:-1]).fit_transform(X)
     middle = float(mm.kernels.RBF(gamma="scale").resolved(X).gamma)
@@ -127,7 +122,7 @@ def _search(
     cv = kind(folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the exit code says it of the best
-        return mm.SVCSearchCV(pipeline, grid, cv=cv, **asked).fit(dataset.X, dataset.y)
+        return mm.SVCSearchCV(pipeline, grid, cv=cv, **asked).fit(dataset.rows.X, dataset.rows.y)
 
 
 def _own_names(params: dict[str, Any]) -> dict[str, Any]:
@@ -161,5 +156,5 @@ def _print_best(output: Output, found: Any, rows: list[dict[str, Any]], scoring:
         if len(tried) > 1 and value in (min(tried), max(tried)):
             side = "smallest" if value == min(tried) else "largest"
             facts.append(("", f"{name}={value:g} is the {side} that was tried: search beyond it."))
-    machine = steps_of(found.best_estimator_)[-1]
-    output.facts([*facts, ("certificate", training.describe_certificate(machine))])
+    machine = models.steps_of(found.best_estimator_)[-1]
+    output.facts([*facts, ("certificate", models.describe_certificate(machine))])

@@ -3,14 +3,13 @@
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from maxmargin.cli.command import Exit
 from maxmargin.cli.printing import Output
 
 OPENS = "The studio opens in your browser; Ctrl-C ends it. Its address:"
 WAITS = "The studio is ready; Ctrl-C ends it. Open this address in a browser:"
-Read = TypeVar("Read")
 
 
 def run(
@@ -42,7 +41,7 @@ def run(
     return Exit.DONE
 
 
-def name_file(path: str, read: Callable[[str], Read]) -> Read:
+def name_file(path: str, read: Callable[[str], Any]) -> Any:
     """Read a file; an error says which."""
     try:
         return read(path)

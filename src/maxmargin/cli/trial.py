@@ -2,38 +2,32 @@
 
 import os
 import shlex
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-import joblib
 import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 
 import maxmargin as mm
-from maxmargin.cli import reading, training
+from maxmargin.cli import models, reading
 from maxmargin.cli.command import Exit
-from maxmargin.cli.models import steps_of
 from maxmargin.cli.printing import Output, certificate_to_json
 from maxmargin.cli.scores import readable, shown
 from maxmargin.data import Labelled
 from maxmargin.diagnosis import AutomaticFit, Diagnosis, fit_automatically
 from maxmargin.diagnosis.automatic import Replacement, Tuning, Untuned
 from maxmargin.diagnosis.significance import amount
-from maxmargin.inspection.code import describe, write_code
+from maxmargin.inspection.code import describe
 from maxmargin.reports.context import Wording, make_context
-from maxmargin.reports.provenance import figures_code, program
+from maxmargin.reports.provenance import default_script, program
 from maxmargin.reports.quality import baseline_error, figures_of, quality_of
 from maxmargin.reports.write import write_page
-from maxmargin.runtime.atomic_write import write_atomically
 
 REPORT = "maxmargin-report"
-MODEL, OTHER_MODEL = ".mmg", ".joblib"  # the second for models that only pickles hold
 MATRIX_CLASSES = 8  # whose confusion matrix fits on a screen
-CONFUSIONS = 5  # listed if there are more
 INDENT = 4
 
 
@@ -53,7 +47,7 @@ class Trial(NamedTuple):
 
 def run(
     output: Output,
-    data: tuple[str, ...],
+    data: str | None,
     test_fraction: float,
     max_time: float,
     seed: int,
@@ -77,7 +71,7 @@ def run(
     figures = [figures_of(context, part) for part in context.parts]
     _print_figures(output, context, *figures)
     output.heading("Certificate")
-    output.text(training.describe_certificate(context.machine), INDENT)
+    output.text(models.describe_certificate(context.machine), INDENT)
     written: list[Path] = []
     if not no_report:
         output.heading("Report")
@@ -102,13 +96,15 @@ def read_bundled(task: str | None) -> reading.Data:
     features = [str(name) for name in bundled.feature_names]
     rows = np.arange(len(names))
     labelled = Labelled(bundled.data, names, features, "diagnosis", "scikit-learn's", rows, "row")
-    return reading.as_data(("breast cancer",), labelled, task)
+    return reading.as_data("breast cancer", labelled, task)
 
 
 def _learn(output: Output, trial: Trial, max_time: float) -> tuple[AutomaticFit, Any]:
     """Return the automatic fit to a part of the rows, and what a report needs."""
     data = trial.data
-    parts = reading.split_rows(data.y, data.task, trial.test_fraction, trial.seed, ordered=False)
+    parts = reading.split_rows(
+        data.rows.y, data.task, trial.test_fraction, trial.seed, ordered=False
+    )
     train, test = (data.take(part).rows for part in parts)
     output.text(f"Training on {len(train.y)} rows, testing on {len(test.y)}.")
     with output.console.status("working …"):
@@ -158,12 +154,6 @@ class _Printer:
             self.output.text(f"The {self.shape[1]} {become} {made} of numbers.")
         self.output.heading("Diagnosis")
         self.output.text(str(found), INDENT)
-        if not found.classes:  # a regression has no confusions to look at
-            heads = ["on held-out rows", "R²", "95 % interval"]
-            tried = [offer for offer in found.alternatives if offer.score is not None]
-            rows = [(f"{o.rung}: {type(o.estimator).__name__}", *o.figures) for o in tried]
-            self.output.text()
-            self.output.table(heads, rows, INDENT)
 
     def _print_tuning(self, found: Tuning) -> None:
         self.output.heading("Search")
@@ -189,34 +179,26 @@ class _Printer:
             spread = f" (± {shown(scoring, results['std_test_score'][search.best_index_])})"
         best = ", ".join(f"{k.split('__')[-1]}={v:.3g}" for k, v in search.best_params_.items())
         return (
-            f"{type(steps_of(search.estimator)[-1]).__name__}: {len(results['params'])} "
+            f"{type(models.steps_of(search.estimator)[-1]).__name__}: {len(results['params'])} "
             f"candidates, {where}: best {best}, {readable(scoring)} "
             f"{shown(scoring, search.best_score_)}{spread}."
         )
 
     def _print_replacement(self, found: Replacement) -> None:
-        limit = f"--max-time {self.max_time:g}"
-        message = f"{found.slow} on {self.shape[0]} rows would take longer than {limit}."
-        self.output.text(message, INDENT)
         if found.n_features is None:
-            self.output.text("The best plane replaces it.", INDENT)
-            return
-        outcome = "these features and a plane replace it"
-        if not found.by_map:
+            outcome = "the best plane replaces it"
+        elif found.by_map:
+            outcome = f"{found.n_features} features of its kernel and a plane replace it"
+        else:
             outcome = f"the kernel is kept, and fitted to {found.n_rows} of the rows"
-        score, exact = (shown(self.scoring, of) for of in (found.map_score, found.kernel_score))
-        self.output.text(
-            f"Fitted to {found.n_fitted} rows and scored on {found.n_scored} others, "
-            f"{found.n_features} features of the kernel with a plane have "
-            f"{readable(self.scoring)} {score}, the kernel itself {exact}: {outcome}.",
-            INDENT,
-        )
+        limit = f"would take longer than --max-time {self.max_time:g}"
+        self.output.text(f"{found.slow} on {self.shape[0]} rows {limit}: {outcome}.", INDENT)
 
 
 def _print_fit(output: Output, found: AutomaticFit) -> None:
     output.heading("Fit")
     output.text(f"{describe(found.model)} [{found.seconds:.1f} s]", INDENT)
-    machine = steps_of(found.model)[-1]
+    machine = models.steps_of(found.model)[-1]
     if found.out_of_time:
         output.text("It stopped when --max-time was used up; raise it.", INDENT)
     elif hasattr(machine, "stop_reason_"):
@@ -235,24 +217,12 @@ def _print_figures(output: Output, context: Any, test: list[Any], train: list[An
         if part.sampled:
             output.text(f"({part.sampled}.)", INDENT)
     output.text()
-    if not context.regresses:
-        _print_confusions(output, context)
-
-
-def _print_confusions(output: Output, context: Any) -> None:
-    """Print which class is taken for which: a matrix, or the most frequent mistakes."""
-    test = quality_of(context.parts[0], context.machine)
-    labels = [str(label)[:20] for label in test.labels]
-    if len(labels) <= MATRIX_CLASSES:
-        rows = zip((f"is {label}" for label in labels), *np.transpose(test.counts), strict=True)
-        output.table(["", *(f"says {label}" for label in labels)], rows, INDENT)
-        return
-    pairs = test.confusions(CONFUSIONS)
-    listed = ", ".join(f"{labels[i]} as {labels[j]}: {test.counts[i, j]}" for i, j in pairs)
-    output.text(
-        f"Most frequent mistakes (a row of the first is called the second): {listed or 'none'}.",
-        INDENT,
-    )
+    if not context.regresses and len(context.classes) <= MATRIX_CLASSES:
+        confused = quality_of(context.parts[0], context.machine)
+        labels = [str(label)[:20] for label in confused.labels]
+        counts = np.transpose(confused.counts)
+        confusions = zip((f"is {label}" for label in labels), *counts, strict=True)
+        output.table(["", *(f"says {label}" for label in labels)], confusions, INDENT)
 
 
 # ------------------------------------------------------------------- what is written
@@ -273,28 +243,15 @@ def _write_report(trial: Trial, found: AutomaticFit, context: Any) -> tuple[str,
     page = f"{path} has all this and more: open it in a browser."
     try:
         message, place = _save_model(path, found.model, trial)
-    except (OSError, ValueError) as impossible:  # the page is there all the same
+    except (OSError, ValueError, TypeError) as impossible:  # the page is there all the same
         return f"{page} The model could not be saved: {impossible}", [path]
     return f"{page} {message}", [path, place]
 
 
 def _save_model(path: Path, model: Any, trial: Trial) -> tuple[str, Path]:
-    """Save the model beside the report; return a sentence on how to use it, and where it is.
-
-    A network from the diagnosis is no model that a native file holds, and is pickled.
-    """
-    place = path.with_suffix(MODEL)
-    try:
-        mm.save(model, place, layout=trial.data.layout)
-    except TypeError:
-        place = path.with_suffix(OTHER_MODEL)
-        write_atomically(place, partial(joblib.dump, model))
-        source = "load_breast_cancer().data" if trial.bundled else "mm.data.read_labelled(FILE).X"
-        name = type(steps_of(model)[-1]).__name__
-        return (
-            f"{place} is the fitted model, a pickle, since {name} is not maxmargin's: joblib.load "
-            f"reads it, and its predict takes rows as {source} gives them."
-        ), place
+    """Save the model beside the report; return a sentence on how to use it, and where it is."""
+    place = path.with_suffix(models.MODEL_ENDING)
+    mm.save(model, place, layout=trial.data.layout)
     if trial.bundled:
         return f"{place} is the fitted model: mm.load reads it.", place
     predict = shlex.join(["maxmargin", "predict", str(place), "FILE"])
@@ -308,39 +265,29 @@ def find_free_path(folder: Path) -> Path:
     A path is also skipped if a model of that name exists.
     """
     names = (folder / f"{REPORT}{'' if k == 1 else f'-{k}'}.html" for k in count(1))
-    endings = (".html", MODEL, OTHER_MODEL)
-    return next(
-        path
-        for path in names
-        if not any(os.path.lexists(path.with_suffix(ending)) for ending in endings)
-    )
+    endings = (".html", models.MODEL_ENDING)
+    return next(p for p in names if not any(os.path.lexists(p.with_suffix(e)) for e in endings))
 
 
 def _write_script(trial: Trial, found: AutomaticFit, context: Any) -> str:
     """Return a program that reads the same rows, splits them, fits the model and prints figures."""
-    made, some = write_code(found.model), ""
     stratify = "" if context.regresses else " stratify=y,"
     lines = [
-        *made.imports,
         *_write_reading(trial),
         "from sklearn.model_selection import train_test_split",
         "",
-        "X_train, X_test, y_train, y_test = train_test_split(",
+        "X, X_test, y, y_test = train_test_split(",
         f"    X, y, test_size={trial.test_fraction!r},{stratify} random_state={trial.seed}",
         ")",
     ]
-    if len(found.rows) + context.test.total < len(trial.data.y):
-        some = "[some]"
+    if (count := len(found.rows)) + context.test.total < len(trial.data.rows.y):
         lines += [
-            f"some = np.random.default_rng({trial.seed}).permutation(len(y_train))"
-            f"[:{len(found.rows)}]"
+            "import numpy as np",
+            f"some = np.random.default_rng({trial.seed}).permutation(len(y))[:{count}]",
+            "X, y = X[some], y[some]",
         ]
-    lines += [
-        f"model = {made.expression}",
-        f"model.fit(X_train{some}, y_train{some})",
-        *figures_code(found.model, "X_test", "y_test"),
-    ]
-    return program(["import numpy as np", *lines] if some else lines)
+    fitted = (line for line in default_script(context).splitlines() if not line.startswith("#"))
+    return program([*lines, *fitted])
 
 
 def _write_reading(trial: Trial) -> list[str]:
@@ -352,19 +299,6 @@ def _write_reading(trial: Trial) -> list[str]:
             "data = load_breast_cancer()",
             "X, y = data.data, data.target_names[data.target]",
         ]
-    if reading.are_several(data.words):
-        files = [os.path.abspath(path) for path in reading.find_data_files(data.words)]
-        label = data.label or (data.layout.label and data.layout.label.position + 1)
-        join = "sp.vstack([part.X for part in parts], format='csr')"
-        return [
-            "import numpy as np",
-            "import scipy.sparse as sp",
-            "import maxmargin as mm",
-            "",
-            f"parts = list(mm.data.open({files!r}, label={label!r}))",
-            f"X = {join if sp.issparse(data.X) else 'np.concatenate([part.X for part in parts])'}",
-            "y = np.concatenate([part.y for part in parts])",
-        ]
     given = {name: value for name, value in data.given.items() if value}
     how = "".join(f", {name}={value!r}" for name, value in given.items())
     file = "FILE" if data.words[0] == reading.STDIN else os.path.abspath(data.words[0])
@@ -374,6 +308,6 @@ def _write_reading(trial: Trial) -> list[str]:
         f"data = mm.data.read_labelled({file!r}{how})",
         "X, y = data.X, data.y",
     ]
-    if data.format.startswith("svmlight") and not sp.issparse(data.X):
+    if data.format.startswith("svmlight") and not sp.issparse(data.rows.X):
         lines.append("X = X.toarray()  # dense enough")
     return lines

@@ -17,21 +17,18 @@ from maxmargin.cli.commands import try_command
 
 
 @click.command("warm-up", hidden=True)
-@click.option("--alone", is_flag=True, help="With one process instead of two.")
-@click.option("--last-first", is_flag=True, help="In the opposite order.")
-def warm_up(alone: bool, last_first: bool) -> None:
+@click.option("--second", is_flag=True, help="As the second process, in the opposite order.")
+def warm_up(second: bool) -> None:
     """Compile the loops that fits, searches and diagnoses use, so that later runs need not wait."""
     import maxmargin as mm
 
     logging.getLogger("maxmargin").setLevel(logging.ERROR)  # compiling is no news here
-    command = [sys.executable, "-m", "maxmargin", "warm-up", "--alone"]
-    if not last_first:
-        command.append("--last-first")
+    command = [sys.executable, "-m", "maxmargin", "warm-up", "--second"]
     nothing = subprocess.DEVNULL
-    second = None if alone else subprocess.Popen(command, stdin=nothing, stdout=nothing)
+    other = None if second else subprocess.Popen(command, stdin=nothing, stdout=nothing)
     # What ./try needs for most files. The rest (searches among thousands of rows, sparse rows,
     # perceptrons) would double the work, and is compiled when it is first used.
-    for job in ("fit", "try") if last_first else ("try", "fit"):
+    for job in ("fit", "try") if second else ("try", "fit"):
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if job == "try":
@@ -39,5 +36,5 @@ def warm_up(alone: bool, last_first: bool) -> None:
             else:
                 X, y = mm.datasets.circles(200, random_state=0)
                 mm.SVC().fit(X, y).predict(X)
-    if second is not None:
-        second.wait()
+    if other is not None:
+        other.wait()

@@ -10,16 +10,12 @@ from maxmargin.certificates import certify as certify_point
 from maxmargin.estimators.linear.blocked import as_source, is_source
 from maxmargin.inspection.foreign import READERS, PerceptronFacts, Reader, TrainingData
 from maxmargin.inspection.foreign.from_file import describe_training
-from maxmargin.inspection.foreign.linear import certify_by_bound
+from maxmargin.inspection.foreign.linear import ENOUGH, certify_by_bound, find_duals
 from maxmargin.inspection.model_view import view_model
 from maxmargin.problems.blocked import BlockedProblem
 from maxmargin.problems.problem import Point, Status
-from maxmargin.runtime.threads import one_blas_thread
-from maxmargin.solve import Settings, plan, run_solver
 from maxmargin.structured.problem import StructuredProblem
 from maxmargin.validation.data import check_rows, refuse_swapped, regression_weights
-
-_ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more
 
 
 def certify(
@@ -115,14 +111,10 @@ def _certify_blocks(problem: BlockedProblem, point: Point, max_time: float | Non
     if point.beta is not None:
         return certify_point(problem, point, keep_intercept=True)
     problem = replace(problem, checkpoint=None)  # which is that of a fit
-    solver = plan(problem, Settings(tol=_ENOUGH)).solvers[0]
-    with one_blas_thread():  # as ``solve`` does
-        found = run_solver(problem, solver, tol=_ENOUGH, max_time=max_time, start=point)
-    if found.run.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    found = find_duals(problem, max_time, point)
     own = replace(point, beta=found.point.beta)
     certificate = certify_point(problem, own, keep_intercept=True)
-    if found.run.status is Status.OPTIMAL or certificate.holds(_ENOUGH):
+    if found.run.status is Status.OPTIMAL or certificate.holds(ENOUGH):
         return certificate
     late = "was not found in time" if found.run.status is Status.MAX_TIME else "was not found"
     return replace(certificate, caveat=f"a better bound, which there may be, {late}")

@@ -457,8 +457,3 @@ def read_trace(estimator: Any) -> Any:
             "fit 2 of them"
         )
     return estimator.trace_
-
-
-def moved_rows(trace: Any) -> Floats:
-    """Return the row of each update of a trace, dense."""
-    return to_dense(trace.moved)

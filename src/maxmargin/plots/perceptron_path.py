@@ -15,7 +15,7 @@ import numpy.typing as npt
 from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane, Window, segment, window
 from maxmargin.geometry.criterion import criterion_of_margins
-from maxmargin.inspection.model_view import moved_rows, read_trace
+from maxmargin.inspection.model_view import read_trace, to_dense
 from maxmargin.plots import planar, style
 from maxmargin.plots.planar import draw_line
 from maxmargin.plots.style import Rows, foreground
@@ -205,7 +205,7 @@ def _read_run(estimator: Any, every: str) -> dict[str, Any]:
     trace = read_trace(estimator)
     n = len(trace.row)
     rows = moments = np.arange(n + 1)
-    examples: Floats | None = np.vstack([np.full((1, 2), np.nan), moved_rows(trace)])
+    examples: Floats | None = np.vstack([np.full((1, 2), np.nan), to_dense(trace.moved)])
     if every == "epoch":
         ends = np.cumsum([0.0, *trace.updates])
         # A row of weight k counts k times, and an interrupted epoch is not counted at all.

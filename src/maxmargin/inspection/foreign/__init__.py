@@ -5,7 +5,7 @@ from typing import Any
 
 from maxmargin.certificates import Certificate
 from maxmargin.inspection.foreign import linear, svm
-from maxmargin.inspection.foreign.perceptron import PerceptronFacts, describe_perceptron
+from maxmargin.inspection.foreign.linear import PerceptronFacts, describe_perceptron
 from maxmargin.inspection.foreign.training import TrainingData
 
 __all__ = ["READERS", "PerceptronFacts", "Reader", "TrainingData"]

@@ -1,20 +1,23 @@
 """LinearSVC, LinearSVR and SGDClassifier: weights without duals, so the bound must be found.
 
+Perceptrons minimise nothing, so there are facts about them instead of a gap.
+
 LinearSVC, LinearSVR   penalty + C Σ cᵢℓᵢ, the intercept penalized as a constant column's weight
 SGDClassifier          α·penalty + (1/n) Σ cᵢℓᵢ: C = 1/(nα), and the intercept is free
 Crammer–Singer         one weight vector for each class and one loss for each row
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate, certify, together
+from maxmargin.geometry.inputs import row_products
 from maxmargin.inspection.foreign.training import (
     TrainingData,
     check_class_planes,
@@ -23,7 +26,6 @@ from maxmargin.inspection.foreign.training import (
 )
 from maxmargin.problems import losses
 from maxmargin.problems.problem import (
-    AnyProblem,
     Intercept,
     LinearProblem,
     MulticlassProblem,
@@ -32,10 +34,11 @@ from maxmargin.problems.problem import (
     Status,
 )
 from maxmargin.runtime.threads import one_blas_thread
+from maxmargin.separability import Separation, separate
 from maxmargin.solve import Attempt, Settings, plan, run_solver
 from maxmargin.validation.data import check_targets
 
-_ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more
+ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more
 _L1_RATIO = {"l2": 0.0, "l1": 1.0}
 
 
@@ -157,7 +160,7 @@ def _certify_crammer_singer(model: Any, data: TrainingData, factors: Floats) -> 
         model.intercept_scaling,
     )  # fmt: skip
     W, b = check_class_planes(model)
-    found = _solve(problem, data.max_time)
+    found = find_duals(problem, data.max_time)
     return certify(problem, Point(W.T, b, found.point.beta))
 
 
@@ -176,9 +179,9 @@ def certify_by_bound(
     scores = problem.products(w) + b
     guess = Point(w, b, losses.best_duals(problem.loss, scores))
     certificate = certify(problem, guess, keep_intercept=True)
-    if certificate.holds(_ENOUGH):
+    if certificate.holds(ENOUGH):
         return certificate
-    found = _solve(problem, max_time)
+    found = find_duals(problem, max_time)
     better = certify(problem, replace(guess, beta=found.point.beta), keep_intercept=True)
     if found.run.status is not Status.OPTIMAL:
         missing = certify(problem, found.point).relative_gap
@@ -200,10 +203,65 @@ def _add_constant(
     return widened, np.append(w, b / constant), 0.0
 
 
-def _solve(problem: AnyProblem, max_time: float | None) -> Attempt:
-    solver = plan(problem, Settings(tol=_ENOUGH)).solvers[0]
+def find_duals(problem: Any, max_time: float | None, start: Point | None = None) -> Attempt:
+    """Return how far a solver came with a problem; Ctrl-C ends it."""
+    solver = plan(problem, Settings(tol=ENOUGH)).solvers[0]
     with one_blas_thread():  # as ``solve`` does
-        found = run_solver(problem, solver, tol=_ENOUGH, max_time=max_time)
+        found = run_solver(problem, solver, tol=ENOUGH, max_time=max_time, start=start)
     if found.run.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return found
+
+
+# -------------------------------------------------------------------------- perceptrons
+
+
+@dataclass(frozen=True)
+class PerceptronFacts:
+    """What a perceptron achieved on its training rows; ``print`` it for a sentence.
+
+    Attributes
+    ----------
+    rows, mistakes : int
+        Rows with a weight, and how many of them are on the wrong side (or on the plane).
+    margin : float
+        Distance of the worst row to the plane between its class and the nearest other, below 0 on
+        the wrong side.
+    separation : Separation
+        Whether any plane makes no mistakes, with a witness; its ``margin`` is the largest possible.
+    """
+
+    rows: int
+    mistakes: int
+    margin: float
+    separation: Separation
+
+    def __str__(self) -> str:
+        if self.mistakes:
+            done = f"{self.mistakes} of {self.rows} training rows are on the wrong side."
+        else:
+            done = f"All {self.rows} training rows are separated with margin {self.margin:.4g}."
+        return f"{done} {self.separation}"
+
+
+def describe_perceptron(model: Any, data: TrainingData) -> PerceptronFacts:
+    """Return what a perceptron with explicit weights achieved."""
+    kept = data.weight > 0
+    codes = class_codes(model, data)[kept]
+    X = data.X[kept]
+    leads = _leads(model, X, codes)
+    labels = model.classes_[codes]
+    separation = separate(X, labels, intercept=bool(model.fit_intercept), max_time=data.max_time)
+    return PerceptronFacts(len(codes), int((leads <= 0).sum()), float(leads.min()), separation)
+
+
+def _leads(model: Any, X: Any, codes: Ints) -> Floats:
+    """Return the signed distance of each row to the nearest plane between its class and another."""
+    W, b = check_class_planes(model)
+    scores = row_products(X, W.T) + b
+    mine = np.arange(len(codes))
+    leads = scores[mine, codes][:, np.newaxis] - scores
+    apart = np.array([np.linalg.norm(W - w, axis=1) for w in W])[codes]
+    leads = leads / np.where(apart > 0, apart, 1.0)
+    leads[mine, codes] = np.inf
+    return np.asarray(leads.min(axis=1))
