@@ -1,22 +1,14 @@
 """Texts are read as Python would read them, and whatever is no kernel is refused with its place."""
 
-import ast
-import inspect
 import math
-from functools import reduce
-from operator import add, mul
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin import kernels
-from maxmargin.kernels import Kernel
-from maxmargin.studio import expressions
 from maxmargin.studio.catalogue import MODELS, SLIDERS
 from maxmargin.studio.expressions import (
-    HIGHEST_POWER,
     LONGEST,
     MOST_KERNELS,
     ExpressionError,
@@ -32,97 +24,36 @@ VALUES = {"gamma": 0.37, "degree": 4.0, "coef0": 2.5}
 ALL = frozenset(kernels.__all__) & {each["name"] for each in describe()}
 
 
-class Written(NamedTuple):
-    """A text, the kernel that it means, and how tightly it binds: 3 atoms … 0 sums."""
-
-    text: str
-    kernel: Kernel
-    precedence: int
-
-    def inside(self, precedence: int) -> str:
-        """Return the text as a member of something that binds so tightly."""
-        return self.text if self.precedence > precedence else f"({self.text})"
-
-
-NUMBERS = st.one_of(
-    st.integers(0, 10**6), st.floats(0, 1e6), st.sampled_from([1e-300, 0.1, 1e6])
-).map(lambda number: (repr(number), number))
-GAMMAS = st.one_of(NUMBERS.filter(lambda pair: pair[1] > 0), st.just(("gamma", VALUES["gamma"])))
-DEGREES = st.one_of(
-    st.integers(1, HIGHEST_POWER).map(lambda n: (str(n), n)), st.just(("degree", 4))
-)
-SHIFTS = st.one_of(NUMBERS, NUMBERS.map(lambda pair: (f"-{pair[0]}", -pair[1])))
-
-
-@st.composite
-def leaves(draw: st.DrawFn) -> Written:
-    name = draw(st.sampled_from(sorted(ALL - {"Columns"})))
-    kind = getattr(kernels, name)
-    keys = list(inspect.signature(kind).parameters)
-    sources = {"gamma": GAMMAS, "degree": DEGREES, "coef0": SHIFTS, "value": NUMBERS}
-    count = len(keys) if name == "Constant" else draw(st.integers(0, len(keys)))
-    positional = draw(st.integers(0, count))
-    texts, arguments = [], {}
-    for k, key in enumerate(keys[:count]):
-        text, arguments[key] = draw(sources[key])
-        texts.append(text if k < positional else f"{key}={text}")
-    return Written(f"{name}({', '.join(texts)})", kind(**arguments), 3)
-
-
-@st.composite
-def compositions(draw: st.DrawFn, members: st.SearchStrategy[Written]) -> Written:
-    match draw(st.integers(0, 4)):
-        case 0:
-            some = draw(st.lists(members, min_size=2, max_size=3))
-            text = " + ".join(each.inside(0) for each in some)
-            return Written(text, reduce(add, (each.kernel for each in some)), 0)
-        case 1:
-            some = draw(st.lists(members, min_size=2, max_size=3))
-            text = "*".join(each.inside(1) for each in some)
-            return Written(text, reduce(mul, (each.kernel for each in some)), 1)
-        case 2:
-            one, exponent = draw(members), draw(st.integers(1, 2))
-            sign = draw(st.sampled_from(["**", " ** ", "^"]))
-            return Written(f"{one.inside(2)}{sign}{exponent}", one.kernel**exponent, 2)
-        case 3:
-            one, number = draw(members), draw(st.sampled_from([2, 0.5, 0, 3.25]))
-            return Written(f"{number} * {one.inside(1)}", number * one.kernel, 1)
-        case _:
-            one, columns = draw(members), draw(st.sampled_from([[0], [1], [0, 1], [1, 0]]))
-            shown = columns[0] if len(columns) == 1 and draw(st.booleans()) else columns
-            return Written(f"Columns({one.text}, {shown})", kernels.Columns(one.kernel, columns), 3)
-
-
-KERNELS = st.recursive(leaves(), compositions, max_leaves=5).filter(
-    lambda written: len(written.text) <= LONGEST
-)
-
-
-def attempt(text: str) -> tuple[Kernel, None] | tuple[None, ExpressionError]:
-    """Return the kernel of a text, or why there is none."""
-    try:
-        return parse_kernel(text, VALUES), None
-    except ExpressionError as error:
-        return None, error
-
-
-def check_reading(written: Written) -> None:
-    """A text is read as the kernel that it means, and so is the text of that kernel."""
-    kernel, error = attempt(written.text)
-    if kernel is None:  # numbers or powers grew beyond the limits
-        assert any(limit in str(error) for limit in ("at most", "from 1 to 8"))
-        return
-    assert kernel == written.kernel
-    again = repr(kernel)
-    if len(again) <= LONGEST:
-        assert parse_kernel(again) == kernel
-        assert names_in(again) == ()
+LEAVES = st.sampled_from(
+    ["RBF(gamma)", "Linear()", "Polynomial(degree, gamma=0.5)", "Polynomial(2, 1e-300)", "Cosine()",
+     "Laplacian(2 * gamma)", "Sigmoid(0.1, -coef0)", "Constant(3)", "RBF(gamma=1000000)"]
+)  # fmt: skip
+KERNELS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("({0[0]}) + {0[1]}".format),
+        st.tuples(inner, inner).map("({0[0]})*({0[1]})".format),
+        st.tuples(inner, st.sampled_from(["**", " ** ", "^"])).map("({0[0]}){0[1]}2".format),
+        st.tuples(st.sampled_from([2, 0.5, 0, 3.25]), inner).map("{0[0]} * ({0[1]})".format),
+    ),
+    max_leaves=5,
+).filter(lambda text: len(text) <= LONGEST)
 
 
 @given(KERNELS)
 @settings(max_examples=150)
-def test_texts_mean_what_they_mean_in_python(written: Written) -> None:
-    check_reading(written)
+def test_texts_mean_what_they_mean_in_python(text: str) -> None:
+    try:
+        kernel = parse_kernel(text, VALUES)
+    except ExpressionError as error:  # numbers or powers grew beyond the limits
+        assert any(limit in str(error) for limit in ("at most", "from 1 to 8"))  # noqa: PT017
+        return
+    known = {name: getattr(kernels, name) for name in kernels.__all__} | VALUES | {"degree": 4}
+    assert kernel == eval(text.replace("^", "**"), known)
+    again = repr(kernel)
+    if len(again) <= LONGEST:
+        assert parse_kernel(again) == kernel
+        assert names_in(again) == ()
 
 
 @pytest.mark.parametrize(
@@ -135,7 +66,6 @@ def test_texts_mean_what_they_mean_in_python(written: Written) -> None:
         ("((Linear()**2)**2)", "Linear() ** 4"),
         ("Sigmoid(0.5, -coef0)", "Sigmoid(gamma=0.5, coef0=-2.5)"),
         ("gamma*Linear() + (1+1)", "0.37 * Linear() + Constant(value=2)"),
-        ("Columns(columns=[1], kernel=Linear())", "Columns(kernel=Linear(), columns=[1])"),
     ],
 )
 def test_ways_of_writing(text: str, shown: str) -> None:
@@ -162,8 +92,7 @@ def test_ways_of_writing(text: str, shown: str) -> None:
         ("RBF() * -1", 0, "negative number -1"),
         ("Constant(-1)", 0, "at least 0"),
         ("Constant()", 0, "Constant(1)"),
-        ("Columns(RBF(), 2)", 0, "from 0 to 1, got [2]"),
-        ("Columns(RBF(), [0, 0])", 0, "different numbers"),
+        ("Columns(RBF(), 0)", 0, "there is no kernel 'Columns'"),
         ("7", 0, "Constant(7)"),
         ("RBF() Linear()", 6, "invalid syntax"),
         ("(RBF()", 0, "never closed"),
@@ -216,13 +145,6 @@ def test_every_kernel_that_is_offered_can_be_written() -> None:
             parse_kernel(model.kernel)
 
 
-def test_nothing_is_evaluated() -> None:
-    tree = ast.parse(inspect.getsource(expressions))
-    called = {node.func.id for node in ast.walk(tree)
-              if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}  # fmt: skip
-    assert not called & {"eval", "exec", "compile", "__import__", "literal_eval"}
-
-
 # ------------------------------------------------------------------- conditions
 
 KINDS = {"points": "count", "width": "length", "model": "word"}
@@ -251,8 +173,8 @@ def test_conditions(text: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("-points", "count"), ("2 * points", "count"), ("points / 2", "number"), ("width", "length"),
-     ("width + 1", "length"), ("2 * width", "number"), ("points > 1", "flag"), ("model", "word")],
+    [("-points", "count"), ("points / 2", "number"), ("width", "length"), ("width + 1", "length"),
+     ("2 * width", "number"), ("points > 1", "flag"), ("model", "word")],
 )  # fmt: skip
 def test_kinds_of_values(text: str, kind: str) -> None:
     assert parse_condition(text, KINDS).kind == kind

@@ -13,11 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin.studio import lessons
-from maxmargin.studio.answers import Question, judge, read_number
-from maxmargin.studio.lessons import LessonError, read_lesson
-from maxmargin.studio.quantities import QUANTITIES, Numbers, parse_expression, write_number
+from maxmargin.studio.lessons import (
+    LessonError,
+    Question,
+    judge,
+    read_lesson,
+)
+from maxmargin.studio.quantities import QUANTITIES, Numbers
 from maxmargin.studio.scene import Choice, Scene, View
-from maxmargin.studio.spans import read_spans
 
 pytestmark = pytest.mark.wide
 
@@ -52,7 +55,7 @@ def test_a_lesson_is_read_into_blocks() -> None:
         {"text": "bold", "style": "strong"},
         {"text": " ", "style": None},
         {"text": "word", "style": "code"},
-        {"text": " and a link (https://x.org).", "style": None},
+        {"text": " and [a link](https://x.org).", "style": None},
     ]
     assert first.blocks[1]["text"] == "f(x) = w·x"
     assert first.blocks[2]["items"][1] == [{"text": "two goes on", "style": None}]
@@ -60,26 +63,12 @@ def test_a_lesson_is_read_into_blocks() -> None:
     assert second.blocks[2]["spans"] == [{"text": "<b>raw</b>", "style": None}]
 
 
-@pytest.mark.parametrize(
-    ("text", "spans"),
-    [
-        ("2 * 3 * 4", [("2 * 3 * 4", None)]),
-        (r"\*no\*", [("*no*", None)]),
-        ("``a`b``", [("a`b", "code")]),
-        ("x_1 and x_2", [("x_1 and x_2", None)]),
-        ("*never closed", [("*never closed", None)]),
-    ],
-)
-def test_spans(text: str, spans: list[tuple[str, str | None]]) -> None:
-    assert [(span["text"], span["style"]) for span in read_spans(text)] == spans
-
-
 def test_a_state_is_that_of_the_page() -> None:
     lesson = read_lesson(
         block(
             "studio",
             "points: (0, 1, A) (1.5, -2, B)",
-            "    (3, 3, 2)",
+            "    (3, 3, C)",
             "view: -4 4 -3 3",
             "model: SVC",
             "kernel: RBF(gamma)",
@@ -110,27 +99,23 @@ def test_a_state_is_that_of_the_page() -> None:
     [
         ("Text first", 1, "begins with its title"),
         ("# A\n\n# B", 3, "one title"),
-        ("# A\n\n```studio\nmodel: SVC", 3, "never closed"),
-        (block("studoi", "model: SVC"), 3, "Did you mean 'studio'?"),
+        (block("studoi", "model: SVC"), 3, "a block is 'studio', 'question' or 'task'"),
         (block("studio", "modle: SVC"), 4, "Did you mean 'model'?"),
         (block("studio", "model: NuSVM"), 4, "Did you mean 'NuSVC'?"),
         (block("studio", "model: SVC", "", "C: much"), 6, "C must be a number"),
         (block("studio", "model: SVC", "C: 1e9"), 5, "'C'"),
         (block("studio", "model: SVC", "kernel: RFB(gamma)"), 5, "RBF"),
         (block("studio", "model: SVC", "C: 1", "C: 2"), 6, "twice"),
-        (block("studio", "model: SVC", "preset: mons"), 5, "Did you mean 'moons'?"),
+        (block("studio", "model: SVC", "preset: mons"), 5, "There is no preset 'mons'"),
         (block("studio", "preset: moons(noise=9)", "model: SVC"), 4, "noise"),
         (block("studio", "points: (0, 1)", "model: SVC"), 4, "(x, y, A)"),
-        (block("studio", "points: (inf, 1, A)", "model: SVC"), 4, "(x, y, A)"),
-        (block("studio", "model: SVC", "points: (1e7, 1, A)"), 5, "'x[0]' cannot be read"),
+        (block("studio", "model: SVC", "points: (1e7, 1, A)"), 5, "Expected 'float' <= 1000000.0"),
         (block("studio", "model: SVC", "show: margin"), 5, "Did you mean 'margins'?"),
-        (block("studio", "model: HardMarginSVC", "run: path"), 5, "has no steps to watch"),
-        (block("studio", "model: Perceptron", "run: path"), 5, "Choose one of perceptron."),
+        (block("studio", "model: HardMarginSVC", "run: path"), 5, "Known are: none."),
         (block("studio", "model: SVC", "view: 1 0 0 1"), 5, "left"),
         (block("studio", "just text"), 4, "key: value"),
         (block("question", "ask: What?"), 3, "either an answer or choices"),
         (block("question", "ask: What?", "answer: marign"), 5, "Did you mean 'margin'?"),
-        (block("question", "ask: {margin}?", "answer: C"), 4, "in braces"),
         (block("question", "ask: What?", "choices:", "  a", "  b"), 5, "condition"),
         (block("task", "do: It.", "until: margin"), 5, "must be a condition"),
         (block("task", "do: It.", "until: margin > "), 5, "invalid syntax"),
@@ -145,41 +130,23 @@ def test_slips_are_named_with_their_line(text: str, line: int, message: str) -> 
     assert str(caught.value).startswith(f"Line {line}: ")
 
 
-def test_a_large_lesson_is_refused() -> None:
+def test_a_lesson_has_a_limited_size_and_number_of_pages() -> None:
+    read_lesson("# A\n" + "## Page\n" * (lessons.MOST_PAGES - 1))
+    with pytest.raises(LessonError, match="at most 100 pages"):
+        read_lesson("# A\n" + "## Page\n" * 20_000)
     with pytest.raises(LessonError, match="256 KB"):
         read_lesson("# A\n" + "ä" * 140_000)
-
-
-@pytest.mark.parametrize("part", ["## Page\n", "Text.\n\n", "### Heading\n"])
-def test_a_lesson_has_a_limited_number_of_pages_and_blocks(part: str) -> None:
-    read_lesson("# A\n" + part * (lessons.MOST_PAGES - 1))
-    with pytest.raises(LessonError, match="at most 100 pages and 1,000 blocks") as caught:
-        read_lesson("# A\n" + part * 20_000)
-    assert caught.value.line < 3_000
 
 
 _LINES = st.one_of(
     st.text(max_size=30),
     st.sampled_from(
-        [
-            "# A",
-            "## B",
-            "### C",
-            "```studio",
-            "```question",
-            "```task",
-            "```",
-            "~~~",
-            "- x",
-            "    y",
-        ]
+        ["# A", "## B", "### C", "```studio", "```question", "```task", "```", "~~~", "- x",
+         "    y", "model: SVC", "C: 3", "points: (0, 0, A)", "preset: xor(noise=0.1)", "ask: *a?",
+         "answer: 1/0 + margin", "choices:", "  a | C > 1", "  b", "until: C > 1", "do: {C}",
+         "done: {C}", "view: 0 1 0 1", "explain: {C + }", "second C: 1"]
     ),
-    st.sampled_from(
-        ["model: SVC", "C: 3", "points: (0, 0, A)", "preset: xor(noise=0.1)", "ask: **a* `b`?"]
-    ),
-    st.sampled_from(["answer: 1/0 + margin", "choices:", "  a | C > 1", "  b", "until: C > 1"]),
-    st.sampled_from(["do: {C}", "done: {C}", "view: 0 1 0 1", "explain: {C + }", "second C: 1"]),
-)
+)  # fmt: skip
 
 
 @settings(max_examples=300, deadline=None)
@@ -198,9 +165,7 @@ def test_any_text_is_a_lesson_or_a_lesson_error(text: str) -> None:
     [
         "`" * 200_000 + "a",
         "a`" * 100_000 + "``",
-        "~" * 200_000 + "`",
         "# " + "#" * 200_000 + "a",
-        "*a " * 80_000,
         "[a](" * 60_000,
         "[" * 200_000,
         "- " * 100_000,
@@ -208,7 +173,7 @@ def test_any_text_is_a_lesson_or_a_lesson_error(text: str) -> None:
         block("studio", "C: " + "1" * 200_000 + "x", "model: SVC").removeprefix("# Title"),
         block("question", "ask: " + "{" * 100_000, "answer: C").removeprefix("# Title"),
     ],
-    ids=range(11),
+    ids=range(9),
 )
 def test_no_text_takes_long_to_read(line: str) -> None:
     """A pattern that goes back and forth would take hours for these."""
@@ -216,15 +181,6 @@ def test_no_text_takes_long_to_read(line: str) -> None:
         read_lesson(f"# Title\n\n{line}")
     except LessonError as error:
         assert len(str(error)) < 400  # noqa: PT017
-
-
-def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "lesson.md"
-    path.write_bytes("# Über\n\nfür".encode("latin-1"))
-    with pytest.raises(LessonError, match="UTF-8"):
-        lessons.load_lesson(path)
-    path.write_text("\ufeff# Über\r\n\r\nText", encoding="utf-8")
-    assert lessons.load_lesson(path).title == "Über"
 
 
 def test_the_guide_for_teachers_shows_a_lesson_that_can_be_read() -> None:
@@ -247,23 +203,12 @@ def test_the_guide_for_teachers_shows_a_lesson_that_can_be_read() -> None:
 # ------------------------------------------------------------------- quantities
 
 
-def test_only_what_is_named_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise AssertionError("a fit, although nothing asked for it")
-
-    monkeypatch.setattr("maxmargin.studio.pictures.build", refuse)
-    numbers = Numbers(make_scene())
-    assert parse_expression("points < 3 and margin > 1").holds(numbers) is False
-    with pytest.raises(AssertionError):
-        parse_expression("points > 3 and margin > 1").holds(numbers)
-
-
 def test_quantities_of_a_street_that_is_known() -> None:
     numbers = Numbers(make_scene("HardMarginSVC", "Linear()"))
     known = {
         "margin": 2.0, "best_margin": 2.0, "width": 4.0, "norm_w": 0.5, "b": 0.0, "w1": 0.5,
         "w2": 0.0, "angle": 0.0, "origin_distance": 0.0, "errors": 0.0,
-        "accuracy": 1.0, "support_vectors": 2.0, "on_margin": 2.0, "inside": 0.0, "classes": 2.0,
+        "support_vectors": 2.0, "on_margin": 2.0, "inside": 0.0, "classes": 2.0,
         "slack_sum": 0.0, "alpha_sum": 0.25, "alpha_max": 0.125, "radius": math.sqrt(10.0),
         "separable": 1.0, "leave_one_out": 0.0,
     }  # fmt: skip
@@ -288,17 +233,6 @@ def test_every_quantity_is_a_number_a_word_or_unknown(model: str) -> None:
 # ------------------------------------------------------------------- answers
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1/2", 0.5), ("0,5", 0.5), ("50 %", 0.5), (" −3 ", -3.0), ("≈ 2.5e1", 25.0), (".5", 0.5),
-        ("∞", math.inf), ("1/0", None), ("half", None), ("", None), ("1,000.5", None),
-    ],
-)  # fmt: skip
-def test_numbers_as_they_are_typed(text: str, value: float | None) -> None:
-    assert read_number(text) == value
-
-
 def ask(*lines: str) -> Question:
     return read_lesson(block("question", "ask: What?", *lines)).pages[0].questions[0]
 
@@ -311,9 +245,6 @@ def ask(*lines: str) -> Question:
         ("width", "5", False),
         ("support_vectors", "2", True),
         ("support_vectors", "2.1", False),
-        ("accuracy", "100 %", True),
-        ("accuracy", "100", True),
-        ("accuracy", "0.9", False),
         ("10 * norm_w", "5,0", True),
         ("width", "wide", None),
         ("updates", "3", None),
@@ -336,25 +267,6 @@ def test_choices_are_decided_by_conditions() -> None:
     assert judge(question, "²", Numbers(make_scene())).correct is None
     lonely = Scene(np.zeros((1, 2)), np.zeros(1, dtype=int), Choice("SVC", {}), View(0, 1, 0, 1))
     assert judge(question, "2", Numbers(lonely)).correct
-
-
-def test_what_cannot_be_computed_is_said() -> None:
-    points = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
-    choice = Choice("HardMarginSVC", {}, "Linear()")
-    scene = Scene(points, np.array([0, 0, 1, 1]), choice, View(-1, 2, -1, 2))
-    found = judge(ask("answer: width"), "1", Numbers(scene))
-    assert found.correct is None
-    assert "no answer" in found.message
-    assert "separates" in found.message
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(3.0, "3"), (-0.5, "−0.5"), (1.23456, "1.23"), (12345.6, "1.235 · 10⁴"), (math.nan, "unknown"),
-     (1e-9, "1 · 10⁻⁹"), (math.inf, "∞"), ("word", "word")],
-)  # fmt: skip
-def test_numbers_as_they_are_written(value: float | str, text: str) -> None:
-    assert write_number(value) == text
 
 
 def test_requests_about_lessons() -> None:

@@ -11,6 +11,7 @@ import maxmargin as mm
 from maxmargin._typing import Floats, Ints
 from maxmargin.studio.lifts import lift
 from maxmargin.studio.scene import Choice, Scene, View
+from tests.studio.test_runs import POINTS
 
 RINGS, LABELS = mm.datasets.circles(80, random_state=0)
 INNER = (LABELS > 0).astype(np.int64)
@@ -42,6 +43,19 @@ def test_the_plane_separates_and_has_the_largest_margin(kind: str, shift: float)
     assert reply["message"] == ""
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_heights_are_those_of_the_lift(kind: str) -> None:
+    reply = ask(RINGS, INNER, kind)
+    center = np.zeros(2) if kind == "circle" else RINGS.mean(axis=0)
+    scale = np.sqrt(np.mean((RINGS - center) ** 2))
+    left, right, bottom, top = reply["surface"]["view"]
+    corners = np.array([[left, bottom], [right, top]])
+    for points, z in ((corners, np.array(reply["surface"]["z"])[[0, -1]]), (RINGS, reply["z"])):
+        squares = ((points - center) ** 2).sum(axis=1)
+        height = squares if kind == "circle" else np.exp(-squares / (2 * scale**2))
+        assert_allclose(z, height, rtol=1e-6)
+
+
 def test_the_circle_is_where_the_plane_meets_the_surface() -> None:
     points = RINGS + np.array([0.4, -0.3])
     reply = ask(points, INNER, "circle")
@@ -55,35 +69,6 @@ def test_the_circle_is_where_the_plane_meets_the_surface() -> None:
     assert reply["facts"][0] == ["radius", f"{circle['radius']:.4g}"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_heights_are_those_of_the_lift(kind: str) -> None:
-    reply = ask(RINGS, INNER, kind)
-    center = np.zeros(2) if kind == "circle" else RINGS.mean(axis=0)
-    scale = np.sqrt(np.mean((RINGS - center) ** 2))
-    surface = reply["surface"]
-    left, right, bottom, top = surface["view"]
-    x = np.linspace(left, right, surface["cols"])
-    y = np.linspace(bottom, top, surface["rows"])
-    grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
-    for points, z in ((grid, surface["z"]), (RINGS, reply["z"])):
-        squares = ((points - center) ** 2).sum(axis=1)
-        height = squares if kind == "circle" else np.exp(-squares / (2 * scale**2))
-        assert_allclose(z, height, rtol=1e-6)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_polygon_is_on_the_plane_and_in_the_box(kind: str) -> None:
-    reply = ask(RINGS, INNER, kind)
-    corners = np.array(reply["polygon"])
-    assert len(corners) >= 3
-    assert_allclose(score(reply, corners), 0.0, atol=1e-9)
-    low, high = np.array(reply["box"])
-    assert (corners >= low - 1e-9).all()
-    assert (corners <= high + 1e-9).all()
-    lifted = np.column_stack([reply["x"], reply["y"], reply["z"]])
-    assert ((lifted > low) & (lifted < high)).all()
-
-
 def test_points_that_no_plane_separates_have_a_soft_margin() -> None:
     labels = np.arange(80) % 2
     reply = ask(RINGS, labels, "circle")
@@ -93,17 +78,7 @@ def test_points_that_no_plane_separates_have_a_soft_margin() -> None:
     assert 0 < wrong <= 40
 
 
-_POINTS = {
-    "no points": np.zeros((0, 2)),
-    "one point": np.array([[0.5, 0.5]]),
-    "equal points": np.tile([[1.0, -1.0]], (6, 1)),
-    "two points": np.array([[0.0, 0.0], [1.0, 1.0]]),
-    "far away": np.array([[1e6, -1e6], [-1e6, 1e6], [0.0, 1e6]]),
-    "four points": np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]]),
-}
-
-
-@pytest.mark.parametrize("points", _POINTS.values(), ids=_POINTS)
+@pytest.mark.parametrize("points", POINTS.values(), ids=POINTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_scenes_with_little_on_them_are_answered(kind: str, points: Floats) -> None:
     for classes in (1, 2, 3):

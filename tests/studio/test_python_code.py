@@ -85,19 +85,6 @@ def test_two_panes_are_two_models_on_the_same_points() -> None:
     assert_same_fit(scene, names["model"])
     assert_same_fit(Scene(scene.points, scene.labels, second, scene.view), names["second"])
     assert code.count("np.array") == 2
-    assert "from maxmargin import LinearSVC, SVC\n" in code
-
-
-def test_coordinates_keep_every_digit_and_lines_stay_short() -> None:
-    points = np.random.default_rng(0).standard_normal((200, 2)) * 1e5
-    labels = np.arange(200) % 5
-    scene = Scene(points, labels, Choice("LinearSVC", {}), View(-1.0, 1.0, -1.0, 1.0))
-    code = python_code.write(scene)
-    assert max(map(len, code.splitlines())) <= 88
-    names: dict[str, Any] = {}
-    exec(code[: code.index("model =")], names)
-    np.testing.assert_array_equal(names["X"], points)
-    np.testing.assert_array_equal(names["y"], labels)
 
 
 def test_without_points_there_is_nothing_to_write() -> None:

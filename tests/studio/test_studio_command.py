@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,14 +52,6 @@ def test_the_address_is_printed_and_ctrl_c_is_the_way_to_end(run: Run, served: S
     assert (served["port"], served["host"], served["open_browser"]) == (0, "127.0.0.1", True)
     assert "Open this address" in run("studio", "--no-browser", "--port", "99").stdout
     assert (served["port"], served["open_browser"]) == (99, False)
-
-
-def test_json_is_one_object(run_json: Callable[..., Any], served: Served) -> None:
-    found = run_json("studio")
-    assert found == {
-        "schema": 1, "command": "studio", "status": "done",
-        "url": "http://127.0.0.1:1234/?token=abc",
-    }  # fmt: skip
 
 
 def test_a_lesson_and_a_table_are_opened(run: Run, served: Served, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ try:
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.requests import Request
-    from starlette.responses import HTMLResponse, Response
+    from starlette.responses import HTMLResponse, PlainTextResponse, Response
     from starlette.routing import Mount, Route, WebSocketRoute
     from starlette.staticfiles import StaticFiles
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -58,11 +58,9 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
 }
 # Close codes of RFC 6455.
-GOING_AWAY, REFUSED, TOO_LARGE, TRY_LATER = 1001, 1008, 1009, 1013
+REFUSED, TOO_LARGE, TRY_LATER = 1008, 1009, 1013
 
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{title}</title><h1>{title}</h1><p>{text}</p></html>
-"""
+_INCOMPLETE = "Open the address that 'maxmargin studio' printed: it ends with a token."
 _logger = logging.getLogger("maxmargin.studio")
 
 
@@ -100,12 +98,7 @@ def make_app(
 
     async def page(request: Request) -> Response:
         if not has_token(request.query_params.get("token")):
-            return _plain_page(
-                403,
-                "This address is incomplete",
-                "Open the address that <code>maxmargin studio</code> printed: "
-                "it ends with a token.",
-            )
+            return PlainTextResponse(_INCOMPLETE, 403)
         return HTMLResponse(static_files.read("index.html"))
 
     async def connect(websocket: WebSocket) -> None:
@@ -129,7 +122,6 @@ def make_app(
             WebSocketRoute("/socket", connect),
         ],
         middleware=[Middleware(_Guard, hosts=hosts)],
-        exception_handlers={404: _say_missing, Exception: _say_failed},
     )
 
 
@@ -151,7 +143,7 @@ class _Guard:
         elif scope["type"] == "websocket":
             await WebSocket(scope, receive, send).close(REFUSED)
         else:
-            refusal = _plain_page(403, "Wrong host", "The studio does not answer to this name.")
+            refusal = PlainTextResponse("The studio does not answer to this name.", 403)
             await refusal(scope, receive, send_with_headers)
 
 
@@ -183,20 +175,6 @@ def _is_own_page(websocket: WebSocket) -> bool:
     """Tell whether a socket is opened by a page of this server."""
     own = f"http://{websocket.headers.get('host')}"
     return websocket.headers.getlist("origin") == [own]
-
-
-def _plain_page(status: int, title: str, text: str) -> Response:
-    return HTMLResponse(_PAGE.format(title=title, text=text), status)
-
-
-async def _say_missing(request: Request, missing: Exception) -> Response:
-    return _plain_page(404, "Not found", "The studio has no such page.")
-
-
-async def _say_failed(request: Request, error: Exception) -> Response:
-    failed = _plain_page(500, "This failed", "The log of the studio says why.")
-    failed.headers.update(HEADERS)  # such answers do not pass the guard
-    return failed
 
 
 # ------------------------------------------------------------------- a socket

@@ -15,7 +15,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from maxmargin import kernels
 from maxmargin.errors import did_you_mean
@@ -27,7 +27,6 @@ MOST_KERNELS = 16
 DEEPEST = 100  # operations in operations
 HIGHEST_POWER = 8  # also the highest degree
 LARGEST_NUMBER = 1e9
-N_COLUMNS = 2  # of the plane
 
 # How the page offers each kernel.
 _CALLS = {
@@ -37,10 +36,7 @@ _CALLS = {
     "Laplacian": "Laplacian(gamma)",
     "Sigmoid": "Sigmoid(gamma, coef0)",
     "Cosine": "Cosine()",
-    "ChiSquared": "ChiSquared(gamma)",
-    "Intersection": "Intersection()",
     "Constant": "Constant(1)",
-    "Columns": "Columns(RBF(gamma), 0)",
 }
 _SIGNS = {"^": "**", "≤": "<=", "≥": ">=", "≠": "!=", "−": "-", "·": "*", "\n": " ", "\t": " "}
 
@@ -205,8 +201,8 @@ class _KernelReader:
             case ast.Name(name):
                 found = self.slider(node, name)
             case ast.Call(ast.Name(name), arguments, keywords):
-                named = {each.arg or "**": self.argument(each.value) for each in keywords}
-                found = self.call(node, name, [self.argument(each) for each in arguments], named)
+                named = {each.arg or "**": self.value(each.value) for each in keywords}
+                found = self.call(node, name, [self.value(each) for each in arguments], named)
             case _:
                 raise self.text.refuse(node, _MEANING)
         size: Any = found.factor if isinstance(found, kernels.Scaled) else found
@@ -268,12 +264,6 @@ class _KernelReader:
         hint = did_you_mean(word, known) or f" Known are {', '.join(known)}."
         return self.text.error(f"{message}.{hint}", node)
 
-    def argument(self, node: ast.expr) -> Any:
-        """Return what a kernel is called with: a value, or a list of them."""
-        if isinstance(node, ast.List):
-            return [self.value(each) for each in node.elts]
-        return self.value(node)
-
     def call(
         self, node: ast.expr, word: str, arguments: list[Any], named: dict[str, Any]
     ) -> Kernel:
@@ -284,8 +274,6 @@ class _KernelReader:
         if self.kernels > MOST_KERNELS:
             raise self.text.error(f"a text has at most {MOST_KERNELS} kernels", node)
         try:
-            if name == "Columns":  # the only one that takes a kernel, or a list
-                arguments, named = _read_columns(arguments, named)
             kernel: Kernel = _class(name)(*arguments, **named)
             kernel.check_parameters()
         except TypeError:
@@ -300,18 +288,6 @@ class _KernelReader:
 _MEANING = "kernels are written with names, numbers, parentheses, +, * and **"
 
 
-def _read_columns(arguments: list[Any], named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return what Columns is called with, a kernel and columns of the plane."""
-    given = dict(zip(("kernel", "columns"), arguments, strict=False)) | named
-    columns = given.get("columns")
-    columns = columns if isinstance(columns, list) else [columns]
-    if not set(columns) <= set(range(N_COLUMNS)) or len(set(columns)) < max(1, len(columns)):
-        raise ValueError(f"columns are different numbers from 0 to {N_COLUMNS - 1}, got {columns}")
-    if not isinstance(given.get("kernel"), Kernel):
-        raise ValueError("the first argument is a kernel")
-    return [], given | {"columns": [int(column) for column in columns]}
-
-
 # ------------------------------------------------------------------- conditions
 
 _LONGEST_CONDITION = 500  # characters
@@ -323,7 +299,13 @@ _COMBINE: dict[type, Callable[[float, float], float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.Div: operator.truediv, ast.Pow: math.pow,
 }  # fmt: skip
-Known = Mapping[str, Any]
+
+
+class Known(Protocol):
+    """Values of quantities by their names."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """Return the value of a quantity."""
 
 
 @dataclass(frozen=True)
@@ -399,23 +381,14 @@ _EQUAL = {ast.Eq, ast.NotEq}
 def _kind(node: ast.AST, kinds: Mapping[str, str]) -> str:
     """Return of what kind a value is: lengths add up to a length, and counts to a count."""
     match node:
-        case ast.Constant(value):
-            integral = isinstance(value, int | float) and value == math.floor(value)
-            return "word" if isinstance(value, str) else "count" if integral else "number"
-        case ast.Name(name):
-            return kinds.get(name, "number")
-        case ast.UnaryOp(ast.USub(), operand):
-            return _kind(operand, kinds)
-        case ast.UnaryOp() | ast.BoolOp() | ast.Compare():
+        case ast.Constant(str()):
+            return "word"
+        case ast.UnaryOp(ast.Not()) | ast.BoolOp() | ast.Compare():
             return "flag"
-        case ast.BinOp(left, sign, right):
-            members = [each for each in (left, right) if not isinstance(each, ast.Constant)]
-            found = {_kind(each, kinds) for each in members or (left, right)}
-            both = {_kind(left, kinds), _kind(right, kinds)}
-            if isinstance(sign, ast.Add | ast.Sub) and len(found) == 1:
-                return found.pop()
-            return "count" if isinstance(sign, ast.Mult) and both == {"count"} else "number"
-    return "number"
+    inner = list(ast.walk(node))
+    found = {kinds.get(each.id, "number") for each in inner if isinstance(each, ast.Name)}
+    scaled = any(isinstance(each, ast.Mult | ast.Div | ast.Pow) for each in inner)
+    return found.pop() if len(found) == 1 and not scaled else "number"
 
 
 def _evaluate(node: ast.expr, values: Known) -> float | str:

@@ -1,57 +1,87 @@
 """Lessons: pages of text with pictures to set up, questions, and tasks, written in Markdown.
 
-A lesson begins with ``# Title``; each ``## Title`` begins a page. Three kinds of fenced blocks hold
-lines ``key: value``, which go on in lines that are indented::
-
-    ```studio
-    preset: moons(noise=0.1, points=60)
-    model: SVC
-    C: 10
-    ```
-
-    ```question
-    ask: How many support vectors are there?
-    answer: support_vectors
-    explain: There are {support_vectors}, of which {on_margin} lie on the margin.
-    ```
-
-    ```task
-    do: Lower C until the street holds a point.
-    until: inside > 0
-    ```
-
+A lesson begins with ``# Title``; each ``## Title`` begins a page. Fenced blocks, ``studio``,
+``question`` and ``task``, hold lines ``key: value``, which go on in lines that are indented.
 Answers, conditions and numbers in braces name functions of ``quantities``: they are computed from
 what the learner has on the page. Text becomes spans, never HTML, so that nothing in a lesson can do
 more than be read.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
-from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from markdown_it.token import Token
+
+try:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+except ImportError:
+    raise ImportError(
+        "lessons need the package markdown-it-py: pip install markdown-it-py"
+    ) from None
 
 from maxmargin.errors import did_you_mean
 from maxmargin.geometry import LIFTS
 from maxmargin.studio import messages, presets
-from maxmargin.studio.answers import Question, Task, Template, judge, read_number, report_tasks
 from maxmargin.studio.catalogue import MODELS, SLIDERS
 from maxmargin.studio.expressions import Expression, ExpressionError
-from maxmargin.studio.quantities import Numbers, parse_expression
-from maxmargin.studio.scene import MOST_CLASSES, Scene
-from maxmargin.studio.spans import MARKDOWN, Spans, list_spans, plain_text, read_spans
+from maxmargin.studio.quantities import Numbers, parse_expression, write_number
+from maxmargin.studio.scene import Scene, View
 
 LARGEST_LESSON = 256 * 1024  # bytes
-MOST_BLOCKS = 1_000
 MOST_PAGES = 100  # each may have thousands of points
 OWN = "own"  # the id of a lesson that was opened from a file
 SHOWN = ("field", "margins", "slack", "separability")  # what can be switched on and off
+
+
+# ------------------------------------------------------------------- text as spans
+
+
+Spans = list[dict[str, str | None]]
+
+MARKDOWN = MarkdownIt("zero").enable(
+    ["heading", "list", "fence", "code", "emphasis", "backticks", "escape", "newline"]
+)
+
+
+def read_spans(text: str) -> Spans:
+    """Return text in pieces, with the style of each: "em", "strong", "code" or None."""
+    return list_spans(MARKDOWN.parseInline(text)[0].children or [])
+
+
+def list_spans(tokens: Sequence[Token]) -> Spans:
+    """Return the tokens of a line of text as spans."""
+    spans: Spans = []
+    styles: list[str] = []
+    for token in tokens:
+        text, style = token.content, styles[-1] if styles else None
+        if token.type in ("em_open", "strong_open"):
+            styles.append(token.type.removesuffix("_open"))
+        elif token.type in ("em_close", "strong_close"):
+            styles.pop()
+        elif token.type == "softbreak":
+            text = " "
+        elif token.type == "code_inline":
+            style = "code"
+        if text and spans and spans[-1]["style"] == style:
+            spans[-1]["text"] = f"{spans[-1]['text']}{text}"
+        elif text:
+            spans.append({"text": text, "style": style})
+    return spans
+
+
+def plain_text(text: str) -> str:
+    """Return a text without marks of emphasis."""
+    return "".join(str(span["text"]) for span in read_spans(text))
+
+
+# ------------------------------------------------------------------- lessons and their pages
 
 
 class LessonError(ValueError):
@@ -60,6 +90,52 @@ class LessonError(ValueError):
     def __init__(self, message: str, line: int = 1) -> None:
         super().__init__(f"Line {line}: {message}")
         self.line = line
+
+
+@dataclass(frozen=True)
+class Template:
+    """A text with expressions in braces, which are filled with numbers."""
+
+    parts: tuple[str | Expression, ...] = ()
+
+    def fill(self, numbers: Numbers) -> str:
+        """Return the text with the numbers of a scene, without marks of emphasis."""
+        return plain_text(
+            "".join(part if isinstance(part, str) else _write(part, numbers) for part in self.parts)
+        )
+
+
+def _write(expression: Expression, numbers: Numbers) -> str:
+    """Return the value of an expression as text: yes or no, if it is a condition."""
+    value = expression.evaluate(numbers)
+    if expression.kind == "flag" and value in (0.0, 1.0):
+        return "yes" if value else "no"
+    return write_number(value)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question for a number, ``answer``, or for one of several ``choices``.
+
+    A choice is a text and the condition under which it is right; None: it is right if no other is.
+    """
+
+    ask: str
+    answer: Expression | None
+    choices: tuple[tuple[str, Expression | None], ...] = ()
+    tolerance: float | None = None
+    relative: bool = False  # whether the tolerance is a share of the answer
+    hint: Template = Template()
+    explain: Template = Template()
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to do on the page, until a condition holds."""
+
+    do: str
+    until: Expression
+    done: Template = Template()
 
 
 @dataclass
@@ -186,10 +262,8 @@ class _Reader:
     """Takes the tokens of a text one by one, and puts what it finds on pages."""
 
     def __init__(self, text: str) -> None:
-        self.lines = re.sub(r"\r\n?", "\n", text).split("\n")
-        self.tokens = iter(MARKDOWN.parse("\n".join(self.lines)))
+        self.tokens = iter(MARKDOWN.parse(text))
         self.pages: list[Page] = []
-        self.blocks = 0  # on all pages
 
     def read(self) -> Lesson:
         for token in self.tokens:
@@ -197,12 +271,8 @@ class _Reader:
             if not self.pages and token.tag != "h1":
                 raise LessonError("A lesson begins with its title, such as '# Margins'.", line)
             self._take(token, line)
-            if self.blocks > MOST_BLOCKS or len(self.pages) > MOST_PAGES:
-                raise LessonError(
-                    f"A lesson has at most {MOST_PAGES} pages and {MOST_BLOCKS:,} blocks; "
-                    "divide it into two.",
-                    line,
-                )
+            if len(self.pages) > MOST_PAGES:
+                raise LessonError(f"A lesson has at most {MOST_PAGES} pages; divide it.", line)
         if not self.pages or not self.pages[0].title:
             raise LessonError("A lesson begins with its title, such as '# Margins'.")
         title, first = self.pages[0].title, self.pages[0]
@@ -212,7 +282,6 @@ class _Reader:
 
     def _add(self, kind: str, **fields: Any) -> None:
         self.pages[-1].blocks.append({"kind": kind, **fields})
-        self.blocks += 1
 
     def _take(self, token: Token, line: int) -> None:
         if token.type == "heading_open":
@@ -251,11 +320,8 @@ class _Reader:
                 item += token.children or [token]
 
     def _take_fence(self, token: Token, line: int) -> None:
-        first, last = token.map or [0, 0]
-        if last - first < 2 or set(self.lines[last - 1].strip()) != {token.markup[0]}:
-            raise LessonError(f"This block is never closed; add a line {token.markup:.12}.", line)
-        language, page = token.info.strip().partition(" ")[0], self.pages[-1]
-        body = list(enumerate(self.lines[first + 1 : last - 1], first + 2))
+        language, page = token.info.strip(), self.pages[-1]
+        body = list(enumerate(token.content.split("\n"), line + 1))
         if language == "studio":
             if page.state is not None:
                 raise LessonError("A page has one studio block; begin another page.", line)
@@ -270,10 +336,9 @@ class _Reader:
             task = _read_task(_Fields(line, body, TASK_KEYS))
             self._add("task", item=len(page.tasks), do=read_spans(task.do))
             page.tasks.append(task)
-        elif meant := did_you_mean(language, ("studio", "question", "task")):
-            raise LessonError(f"There is no block {language!r:.60}.{meant}", line)
         else:
-            self._add("code", text=token.content.removesuffix("\n"))
+            known = "a block is 'studio', 'question' or 'task'"
+            raise LessonError(f"There is no block {language!r:.60}; {known}.", line)
 
 
 # ------------------------------------------------------------------- fenced blocks
@@ -281,7 +346,7 @@ class _Reader:
 
 _TWO_PANES = ("model", "kernel", *SLIDERS)
 STUDIO_KEYS = (
-    *("preset", "seed", "points", "names", "view", "show", "lift", "run", *_TWO_PANES),
+    *("preset", "seed", "points", "view", "show", "lift", "run", *_TWO_PANES),
     *(f"second {key}" for key in _TWO_PANES),
 )
 QUESTION_KEYS = ("ask", "answer", "choices", "tolerance", "hint", "explain")
@@ -323,17 +388,10 @@ class _Fields:
         """Return a value that is a text, in one line."""
         return " ".join(self.need(key).split())
 
-    def shown(self, key: str) -> str:
-        """Return a text that is shown before anything is computed."""
-        if len(self.template(key).parts) > 1:
-            message = f"Numbers in braces are computed in hint, explain and done, not in {key}."
-            raise self.refuse(key, message)
-        return self.text(key)
-
     def number(self, key: str) -> float:
         """Return a value that is a number."""
         value = read_number(self.need(key))
-        if value is None or not isfinite(value):
+        if value is None or not math.isfinite(value):
             raise self.refuse(key, f"{key} must be a number, not {self.values[key]!r:.60}.")
         return value
 
@@ -341,7 +399,7 @@ class _Fields:
         """Return a value that is one of several words."""
         value = self.need(key)
         if value not in known:
-            meant = did_you_mean(value, known) or f" Choose one of {', '.join(known)}."
+            meant = did_you_mean(value, known) or f" Known are: {', '.join(known) or 'none'}."
             raise self.refuse(key, f"There is no {key} {value!r:.60}.{meant}")
         return value
 
@@ -375,7 +433,7 @@ def _split_line(number: int, text: str, known: tuple[str, ...]) -> tuple[str, st
 
 
 def _read_question(fields: _Fields) -> Question:
-    ask = fields.shown("ask")
+    ask = fields.text("ask")
     if ("answer" in fields) == ("choices" in fields):
         raise LessonError("A question has either an answer or choices.", fields.line)
     if "choices" in fields and "tolerance" in fields:
@@ -383,8 +441,6 @@ def _read_question(fields: _Fields) -> Question:
     choices = tuple(_read_choices(fields)) if "choices" in fields else ()
     answer = fields.expression("answer", fields.text("answer")) if not choices else None
     tolerance = fields.number("tolerance") if "tolerance" in fields else None
-    if tolerance is not None and tolerance < 0:
-        raise fields.refuse("tolerance", f"tolerance must not be negative, got {tolerance:g}.")
     relative = fields.values.get("tolerance", "").endswith("%")
     texts = fields.template("hint"), fields.template("explain")
     return Question(ask, answer, choices, tolerance, relative, *texts)
@@ -402,8 +458,6 @@ def _read_choices(fields: _Fields) -> Iterator[tuple[str, Expression | None]]:
     for line in lines:
         text, bar, condition = line.rpartition("|")
         when = fields.expression("choices", condition) if bar else None
-        if when is not None and when.kind == "word":
-            raise fields.refuse("choices", f"{condition.strip()!r:.60} is no condition.")
         yield (text.strip(), when) if bar else (line, None)
 
 
@@ -411,7 +465,7 @@ def _read_task(fields: _Fields) -> Task:
     until = fields.expression("until", fields.text("until"))
     if until.kind != "flag":
         raise fields.refuse("until", "until must be a condition, such as 'errors == 0'.")
-    return Task(fields.shown("do"), until, fields.template("done"))
+    return Task(fields.text("do"), until, fields.template("done"))
 
 
 # ------------------------------------------------------------------- states
@@ -422,18 +476,16 @@ def _read_state(fields: _Fields) -> dict[str, Any]:
     found = _read_preset(fields) if "preset" in fields else _read_points(fields)
     if "view" in fields:
         found["view"] = _read_view(fields)
-    if "names" in fields:
-        found["names"] = [plain_text(each.strip()) for each in fields.text("names").split(",")]
     panes = [_read_pane(fields, "")]
     if any(key.startswith("second ") for key in fields.values):
         panes.append(_read_pane(fields, "second "))
     state = {
         "points": [list(p) for p in zip(found["x"], found["y"], found["label"], strict=True)],
-        "names": found["names"][:MOST_CLASSES],
+        "names": found["names"],
         "view": found["view"],
         "panes": panes,
         "lift": fields.one_of("lift", LIFTS) if "lift" in fields else None,
-        "run": _read_run(fields, panes[0]["model"]) if "run" in fields else None,
+        "run": fields.one_of("run", MODELS[panes[0]["model"]].runs) if "run" in fields else None,
     }
     if "show" in fields:
         state["show"] = _read_shown(fields)
@@ -452,9 +504,6 @@ def _read_preset(fields: _Fields) -> dict[str, Any]:
     if match is None:
         raise fields.refuse("preset", "A preset is written as moons or moons(noise=0.1).")
     name, inside = match[1], match[2] or ""
-    if name not in presets.PRESETS:
-        meant = did_you_mean(name, presets.PRESETS) or f" Known are {', '.join(presets.PRESETS)}."
-        raise fields.refuse("preset", f"There is no preset {name!r:.60}.{meant}")
     parameters: dict[str, float] = {}
     for part in filter(str.strip, inside.split(",")):
         key, _, value = (each.strip() for each in part.partition("="))
@@ -471,8 +520,7 @@ def _read_preset(fields: _Fields) -> dict[str, Any]:
         raise fields.refuse("preset", str(error)) from None
 
 
-_POINT = re.compile(r"\(([^,()]{1,60}),([^,()]{1,60}),([^,()]{1,20})\)[\s,;]*")
-_LABELS = {**{str(k): k for k in range(MOST_CLASSES)}, **dict(zip("ABCDE", range(5), strict=True))}
+_POINT = re.compile(r"\(([^,()]{1,60}),([^,()]{1,60}),\s*([A-E])\s*\)[\s,;]*")
 
 
 def _read_points(fields: _Fields) -> dict[str, Any]:
@@ -480,14 +528,13 @@ def _read_points(fields: _Fields) -> dict[str, Any]:
     points: list[tuple[float, float, int]] = []
     while place < len(text):
         match = _POINT.match(text, place)
-        x, y = [read_number(part) for part in match.group(1, 2)] if match else (None, None)
-        known = x is not None and y is not None and isfinite(x) and isfinite(y)
-        if match is None or not known or match[3].strip() not in _LABELS:
+        numbers = [read_number(part) for part in match.group(1, 2)] if match else [None]
+        if match is None or None in numbers:
             shown = text[place:].split("\n")[0][:40]
             raise fields.refuse(
                 "points", f"Points are written as (x, y, A), with a class from A to E: {shown!r}."
             )
-        points.append((float(x or 0.0), float(y or 0.0), _LABELS[match[3].strip()]))
+        points.append((float(numbers[0] or 0), float(numbers[1] or 0), "ABCDE".index(match[3])))
         place = match.end()
     columns = [list(column) for column in zip(*points, strict=True)] or [[], [], []]
     view = presets.view_of(np.array([p[:2] for p in points]).reshape(-1, 2))
@@ -522,19 +569,10 @@ def _read_shown(fields: _Fields) -> dict[str, bool]:
     return {name: name in wanted for name in SHOWN}
 
 
-def _read_run(fields: _Fields, model: str) -> str:
-    if not MODELS[model].runs:
-        raise fields.refuse("run", f"{model} has no steps to watch; leave 'run' out.")
-    return fields.one_of("run", MODELS[model].runs)
-
-
 def scene_of(state: dict[str, Any], pane: int = 0) -> Scene:
     """Return the scene of a pane of a state, checked as if the page had sent it."""
-    x, y, label = ([point[k] for point in state["points"]] for k in range(3))
-    points = {"x": x, "y": y, "label": label, "view": state["view"]}
-    request = messages.read({"type": "diagnose", "seq": 0, **points, **state["panes"][pane]})
-    assert isinstance(request, messages.Diagnose)
-    return request.scene
+    points, labels = [p[:2] for p in state["points"]], [p[2] for p in state["points"]]
+    return messages.read_scene(points, labels, state["view"], state["panes"][pane])
 
 
 def _check_scene(fields: _Fields, state: dict[str, Any], pane: int) -> None:
@@ -545,3 +583,118 @@ def _check_scene(fields: _Fields, state: dict[str, Any], pane: int) -> None:
         field, prefix = error.field, "second " if pane else ""
         key = "points" if field in ("x", "y", "label") else f"{prefix}{field}"
         raise fields.refuse(key, str(error)) from None
+
+
+# ------------------------------------------------------------------- answers
+
+
+class Judgement(NamedTuple):
+    """Whether an answer is correct; None if that cannot be said."""
+
+    correct: bool | None
+    message: str
+    expected: str = ""
+    explain: str = ""
+
+
+def judge(question: Question, value: str, numbers: Numbers) -> Judgement:
+    """Compare an answer with what is computed from a scene."""
+    if question.answer is None:
+        return _judge_choice(question, value, numbers)
+    expected = question.answer.evaluate(numbers)
+    if isinstance(expected, str):
+        return _conclude(question, value.strip().lower() == expected.lower(), expected, numbers)
+    if math.isnan(expected):
+        return _give_up(numbers)
+    given = read_number(value)
+    if given is None:
+        example = f"Please type a number, such as 3, 0.5 or 1/2, instead of {value!r:.40}."
+        return Judgement(None, example)
+    if question.answer.kind == "share" and abs(given) > 1.0:  # percent, without the sign
+        given /= 100.0
+    tolerated = _tolerate(question, expected, numbers.scene.view)
+    right = given == expected or abs(given - expected) <= tolerated
+    aside = f" The number is {'smaller' if expected < given else 'larger'}."
+    return _conclude(question, right, write_number(expected), numbers, aside)
+
+
+def _judge_choice(question: Question, value: str, numbers: Numbers) -> Judgement:
+    choices = list(enumerate(question.choices))
+    right = [k for k, (_, when) in choices if when is not None and when.holds(numbers)]
+    right = right or [k for k, (_, when) in choices if when is None]
+    if not right:
+        return _give_up(numbers)
+    if not value.strip().isdecimal() or int(value) >= len(choices):
+        return Judgement(None, "Please choose one of the answers.")
+    expected = plain_text(question.choices[right[0]][0])
+    return _conclude(question, int(value) in right, expected, numbers)
+
+
+def _conclude(
+    question: Question, right: bool, expected: str, numbers: Numbers, aside: str = ""
+) -> Judgement:
+    explain = question.explain.fill(numbers)
+    if right:
+        return Judgement(True, f"Correct. {explain}".strip(), expected, explain)
+    hint = question.hint.fill(numbers)
+    return Judgement(False, f"Not quite.{f' {hint}' if hint else aside}", expected, explain)
+
+
+def report_tasks(tasks: Sequence[Task], numbers: Numbers) -> dict[str, Any]:
+    """Return which tasks are done, the numbers that they depend on, and what there is to say."""
+    done = [task.until.holds(numbers) for task in tasks]
+    pairs = list(zip(tasks, done, strict=True))
+    return {
+        "done": done,
+        "numbers": [
+            [[name.replace("_", " "), _write(parse_expression(name), numbers)]
+             for name in task.until.names]
+            for task in tasks
+        ],
+        "messages": [task.done.fill(numbers) if ready else "" for task, ready in pairs],
+    }  # fmt: skip
+
+
+def _give_up(numbers: Numbers) -> Judgement:
+    why = f" {numbers.reason}" if numbers.reason else ""
+    message = f"There is no answer for the points and the model as they are now.{why}"
+    return Judgement(None, message)
+
+
+# How exactly a number must be known, if the question does not say so.
+_READING = 0.015  # of the shorter side of the view: what can be read off a picture
+_RELATIVE = 0.05
+_ABSOLUTE = {"share": 0.01, "angle": 3.0, "count": 1e-9, "flag": 1e-9}
+
+
+def _tolerate(question: Question, expected: float, view: View) -> float:
+    assert question.answer is not None
+    if question.tolerance is not None:
+        return question.tolerance * (abs(expected) if question.relative else 1.0)
+    kind = question.answer.kind
+    if kind in _ABSOLUTE:
+        return _ABSOLUTE[kind]
+    reading = min(view.right - view.left, view.top - view.bottom) * _READING
+    return max(_RELATIVE * abs(expected), reading if kind == "length" else 0.0)
+
+
+_NUMBER = r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[+-]?\d+)?"
+_TYPED = re.compile(rf"({_NUMBER})(?:/({_NUMBER}))?(%?)", re.ASCII)
+_LONGEST_NUMBER = 100  # characters
+
+
+def read_number(text: str) -> float | None:
+    """Return the number that was typed, or None.
+
+    >>> read_number("1/2"), read_number("0,5"), read_number("50 %"), read_number("half")
+    (0.5, 0.5, 0.5, None)
+    """
+    if len(text) > _LONGEST_NUMBER:
+        return None
+    match = _TYPED.fullmatch(re.sub(r"\s", "", text).lower().replace("−", "-"))
+    if match is None:
+        return None
+    number, divisor = (float((part or "1").replace(",", ".")) for part in match.group(1, 2))
+    if divisor == 0.0 or not math.isfinite(number):
+        return None
+    return number / divisor / (100.0 if match[3] else 1.0)

@@ -50,9 +50,11 @@ def lift(scene: Scene, kind: str) -> dict[str, Any]:
         "z": points[:, 2].tolist(),
         "box": [low.tolist(), high.tolist()],
         "surface": _compute_surface(chosen, low, high),
-        "message": _refuse(scene),
+        "message": "A plane has two sides: it needs points of two classes.",
     }
-    return reply if reply["message"] else reply | _find_plane(chosen, scene, points, (low, high))
+    if len(np.unique(scene.labels)) != 2:
+        return reply
+    return reply | _find_plane(chosen, scene, points, (low, high))
 
 
 def _find_plane(
@@ -63,16 +65,6 @@ def _find_plane(
     with recorded_warnings():
         plane = fit_plane(chosen, scene.points, scene.labels, *machines)
     return _describe_plane(plane, points, scene.labels, box)
-
-
-def _refuse(scene: Scene) -> str:
-    """Return why there is no plane, or nothing."""
-    count = len(np.unique(scene.labels))
-    if count < 2:
-        return "Add a point of a second class: a plane has two sides."
-    if count > 2:
-        return f"A plane has two sides, and these are {count} classes."
-    return ""
 
 
 def _compute_surface(chosen: Lift, low: Floats, high: Floats) -> dict[str, Any]:

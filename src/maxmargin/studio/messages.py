@@ -10,7 +10,7 @@ of its type. The fields of a scene stand beside them::
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
@@ -110,7 +110,7 @@ class _Points(Request):
         view = View(*self.view)
         if not (view.right - view.left >= NARROWEST and view.top - view.bottom >= NARROWEST):
             must = "[left, right, bottom, top] with left below right and bottom below top"
-            raise MessageError(f"'view' must be {must}, got {_shown(list(view))}.", "view")
+            raise MessageError(f"'view' must be {must}, got {list(view)}.", "view")
         points = np.column_stack([np.array(self.x, dtype=np.float64), self.y])
         return Scene(points, np.array(self.label, dtype=np.int64), choice, view)
 
@@ -262,7 +262,7 @@ def _read_choice(model: str, given: Mapping[str, float], kernel: str) -> Choice:
     parameters, default = _place_sliders(given), MODELS[model].kernel
     if kernel and not default:
         must = f"empty for {model}, which has no kernel"
-        raise MessageError(f"'kernel' must be {must}, got {_shown(kernel)}.", "kernel")
+        raise MessageError(f"'kernel' must be {must}, got {kernel!r:.{_SHOWN}}.", "kernel")
     kernel = kernel or default
     if kernel:
         _check_kernel(kernel, default, *map(parameters.__getitem__, KERNEL_SLIDERS))
@@ -273,7 +273,7 @@ def _place_sliders(given: Mapping[str, float]) -> dict[str, float]:
     """Return the values of all sliders: those that are missing have their defaults."""
     for name in given:
         if name not in SLIDERS:
-            raise _refuse_field("'parameters'", name, SLIDERS)
+            raise _refuse_word("parameters", name, SLIDERS)
     return {
         name: _place_slider(name, given[name]) if name in given else slider.default
         for name, slider in SLIDERS.items()
@@ -287,7 +287,7 @@ def _place_slider(name: str, value: float) -> float:
         value = next(ends, value)
     if not slider.low <= value <= slider.high or (slider.whole and value != math.floor(value)):
         must = f"a {'whole ' * slider.whole}number from {slider.low:g} to {slider.high:g}"
-        sentence = f"'{name}' of 'parameters' must be {must}, got {_shown(value)}."
+        sentence = f"'{name}' of 'parameters' must be {must}, got {value!r}."
         raise MessageError(sentence, name)
     return int(value) if slider.whole else value
 
@@ -298,7 +298,7 @@ def _check_kernel(text: str, default: str, *values: float) -> None:
         parse_kernel(text, dict(zip(KERNEL_SLIDERS, values, strict=True)))
     except ExpressionError as error:
         must = f"empty or a kernel such as {default!r}"
-        sentence = f"'kernel' must be {must}, got {_shown(text)}. {error}"
+        sentence = f"'kernel' must be {must}, got {text!r:.{_SHOWN}}. {error}"
         raise MessageError(sentence, "kernel") from None
 
 
@@ -346,6 +346,20 @@ def read(mapping: Any) -> AnyRequest:
     return parse(data)
 
 
+def read_scene(
+    points: Sequence[Sequence[float]],
+    labels: Sequence[int],
+    view: Sequence[float],
+    choice: Mapping[str, Any],
+) -> Scene:
+    """Return a scene that is checked as if the page had sent it."""
+    x, y = [point[0] for point in points], [point[1] for point in points]
+    given = {"x": x, "y": y, "label": labels, "view": view, **choice}
+    request = read({"type": "diagnose", "seq": 0, **given})
+    assert isinstance(request, Diagnose)
+    return request.scene
+
+
 # ------------------------------------------------------------------- sentences
 
 
@@ -356,7 +370,7 @@ def _refuse(error: msgspec.ValidationError, data: bytes) -> MessageError:
     except (msgspec.DecodeError, UnicodeError, RecursionError):  # further on in the message
         return MessageError(f"The message cannot be read: {error}.")
     if not isinstance(message, dict):
-        return MessageError(f"A message is an object with a type, got {_shown(message)}.")
+        return MessageError("A message is an object with a type; this one is none.")
     refused = _explain(error, message)
     refused.seq = _number(message, "seq", LARGEST_SEQ)
     refused.pane = _number(message, "pane", PANES - 1)
@@ -372,51 +386,13 @@ def _explain(error: msgspec.ValidationError, message: dict[str, Any]) -> Message
     kind = message.get("type")
     if not isinstance(kind, str) or kind not in _TYPES:
         return _refuse_word("type", kind, _TYPES)
-    known = ("type", *_TYPES[kind].__struct_fields__)
-    for name in message:
-        if name not in known:
-            return _refuse_field("The message", name, known)
-    text, _, where = str(error).partition(" - at ")
-    place, value = _find(where, message)
     if isinstance(error.__cause__, MessageError):
-        inside = f"In {place}: " if place else ""
-        return MessageError(f"{inside}{error.__cause__}", error.__cause__.field)
-    text = text.replace("`", "'")
-    if not place:
-        return MessageError(f"{text}.")
-    field = re.split(r"\W", place)[0]
-    return MessageError(f"{place!r} cannot be read: {text}. It is {_shown(value)}.", field)
-
-
-def _find(where: str, found: Any) -> tuple[str, Any]:
-    """Return a place such as $.x[3] as it is written in a message, and what is there."""
-    steps = re.findall(r"\.(\w+)|\[(\d+)\]", where)
-    for name, number in steps:
-        found = found[name] if name else found[int(number)]
-    place = ".".join(name or f"[{number}]" for name, number in steps)
-    return place.replace(".[", "["), found
+        return MessageError(str(error.__cause__), error.__cause__.field)
+    field = re.search(r"\$\.(\w+)", str(error))
+    return MessageError(f"{error!s:.200}.".replace("`", "'"), field[1] if field else "")
 
 
 def _refuse_word(name: str, value: Any, known: Iterable[str]) -> MessageError:
-    known = tuple(known)
-    question = did_you_mean(value[:_SHOWN], known) if isinstance(value, str) else ""
-    must = f"one of {', '.join(known)}"
-    return MessageError(f"{name!r} must be {must}, got {_shown(value)}.{question}", name)
-
-
-def _refuse_field(where: str, name: str, known: Iterable[str]) -> MessageError:
-    hint = did_you_mean(name[:_SHOWN], tuple(known)) or " Leave it out."
-    return MessageError(f"{where} has the field {_shown(name)}, which is not known.{hint}", name)
-
-
-def _shown(value: Any) -> str:
-    """Return a value as a message shows it: never long, however large or deep it is."""
-    if isinstance(value, list | dict):
-        flat = len(value) <= 4 and not any(isinstance(each, list | dict) for each in value)
-        text = f"[{', '.join(map(_shown, value))}]" if flat and isinstance(value, list) else ""
-        many = f"a list of {len(value):,} values" if isinstance(value, list) else "an object"
-        return text if 0 < len(text) <= _SHOWN else many
-    if value is None or isinstance(value, bool):
-        return msgspec.json.encode(value).decode()
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    known, text = tuple(known), value[:_SHOWN] if isinstance(value, str) else ""
+    must = f"one of {', '.join(known)}, got {text!r}"
+    return MessageError(f"{name!r} must be {must}.{did_you_mean(text, known)}", name)

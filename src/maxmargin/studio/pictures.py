@@ -1,7 +1,7 @@
 """From a scene to a picture: the model is built and fitted, and what it found is drawn.
 
 ``build`` is the one place that turns a choice on the page into an estimator. ``draw`` fits it and
-sends pictures: lines in data coordinates, a field of scores or regions, what every point has to do
+sends a picture: lines in data coordinates, a field of scores or regions, what every point has to do
 with the solution, and what there is to say about it in sentences and numbers. A model that refuses
 its data is a picture, too: one with a message.
 """
@@ -10,9 +10,7 @@ import base64
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +24,7 @@ from maxmargin.separability import Overlap
 from maxmargin.studio.catalogue import MODELS, SLIDERS
 from maxmargin.studio.contours import Grid, refine, trace_borders, trace_levels
 from maxmargin.studio.expressions import parse_kernel
-from maxmargin.studio.scene import Choice, Scene, View
+from maxmargin.studio.scene import Choice, Scene
 
 Send = Callable[[dict[str, Any]], None]
 Stop = Callable[[], bool]
@@ -37,15 +35,13 @@ MAX_TIME = 4.0  # seconds that a fit may take before the best answer so far is d
 _WITNESS_TIME = 2.0  # seconds to decide whether classes are separable
 _VOTES = 5e6  # at all places of the grid, if the model has votes to count
 _FEWEST = (15, 10)  # columns and rows of the grid, then
-_FIRST_DRAWS = 200  # of a Bayes point, for the first picture
-_SEPARATORS = 20  # sampled ones that are drawn
 _COMPONENTS = 3  # of kernel PCA
 _LEVELS = 11  # lines of a component
 _LONGEST_SLACKS = 400  # more lines would hide the points
 _ON_EDGE = 1e-5  # slack below which a point is on the edge of its margin
 _NEWTON = 30  # steps to where a slack ends
 _DIGITS = 5  # of coordinates of curved lines, relative to the size of the view
-_ROUNDING = 1e-13  # of the sizes of the terms of a score
+_FLAT_SHARE = 1e-9  # of the largest score: what differs by less is flat
 _NOTHING = 1e-12  # a sum of slacks that is only rounding
 _STRONG = 0.98  # the quantile of |f| that has full colour
 _PARAMETERS = {"epochs": "max_epochs"}  # names of sliders that are not those of parameters
@@ -97,7 +93,7 @@ def training_data(scene: Scene) -> tuple[Floats, Ints | Floats | None]:
 
 
 def draw(scene: Scene, grid: tuple[int, int], wants: Sequence[str], stop: Stop, send: Send) -> None:
-    """Fit the model of a scene and send one or more pictures; nothing more once ``stop()``.
+    """Fit the model of a scene and send its picture, unless ``stop()``.
 
     The field has so many columns and rows; ``wants`` may contain "separability".
     """
@@ -105,28 +101,12 @@ def draw(scene: Scene, grid: tuple[int, int], wants: Sequence[str], stop: Stop, 
     picture = _blank(scene)
     if "separability" in wants:
         picture["witness"] = find_witness(scene)
-    if missing := _missing(scene):
-        send(picture | {"message": missing})
-        return
-    first = {"n_samples": _FIRST_DRAWS} if scene.choice.model == "BayesPointClassifier" else None
-    for changes in ([first] if first else []) + [{}]:
-        model = build(scene, lambda _: stop(), **changes)
-        found = _fit_and_paint(model, scene, grid) if not stop() else {}
-        if stop():
-            return
-        ended = "field" not in found or _status(model) == "MAX_TIME"
-        found["final"] = ended or changes is not first
-        if not found["final"]:
-            found["message"] = "More separators are being drawn."
-        found["seconds"] = time.perf_counter() - began
-        send(picture | found)
-        if found["final"]:
-            return
-
-
-def _status(model: Any) -> str:
-    """Return why the fit of a model ended, such as "MAX_TIME"; nothing if it does not say so."""
-    return model.status_.name if hasattr(model, "status_") else ""
+    if missing := explain_missing(scene):
+        picture["message"] = missing
+    elif not stop():
+        picture |= _fit_and_paint(build(scene, lambda _: stop()), scene, grid)
+    if not stop():
+        send(picture | {"seconds": time.perf_counter() - began})
 
 
 def _blank(scene: Scene) -> dict[str, Any]:
@@ -139,7 +119,6 @@ def _blank(scene: Scene) -> dict[str, Any]:
         "type": "picture",
         "model": scene.choice.model,
         "seconds": 0.0,
-        "final": True,
         "lines": [],
         "rows": {"alpha": [0.0] * n, "kind": [0] * n},
         "slack": [],
@@ -149,7 +128,7 @@ def _blank(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _missing(scene: Scene) -> str:
+def explain_missing(scene: Scene) -> str:
     """Return what has to be added before there is anything to fit, or nothing."""
     if not len(scene.points):
         return "Add some points."
@@ -165,29 +144,16 @@ def _fit_and_paint(model: Any, scene: Scene, grid: tuple[int, int]) -> dict[str,
     try:
         with recorded_warnings() as warned, np.errstate(all="ignore"):
             model.fit(*training_data(scene))
-            found = _paint(model, scene, grid)
+            paint = _PAINTERS.get(scene.choice.model, _paint_classifier)
+            found = paint(Canvas.of(model, scene, grid))
     except NotSeparableError as refusal:
         return _refused(refusal, scene)
     except (ValueError, ArithmeticError, MemoryError) as refusal:
-        return {"message": explain(refusal, scene)}
-    found["certificate"] = _describe_certificate(model)
+        return {"message": explain(refusal)}
+    if hasattr(model, "certificate_"):
+        found["certificate"] = describe_certificate(model.certificate_, float(model.tol))
     found["message"] = " ".join(filter(None, [found.get("message", ""), _report(model, warned)]))
     return found
-
-
-def _paint(model: Any, scene: Scene, size: tuple[int, int]) -> dict[str, Any]:
-    """Return what there is to see of a fitted model, if need be only where numbers are positive."""
-    paint = _PAINTERS.get(scene.choice.model, _paint_classifier)
-    try:
-        return paint(Canvas.of(model, scene, size))
-    except ValueError:
-        left, right, bottom, top = scene.view
-        if min(left, bottom) >= 0 or min(right, top) <= 0:
-            raise
-    # Kernels of histograms take no negative numbers, which the points need not have.
-    seen = View(max(left, 0.0), right, max(bottom, 0.0), top)
-    found = paint(Canvas.of(model, replace(scene, view=seen), size))
-    return found | {"message": "This kernel takes no negative numbers: nothing is drawn there."}
 
 
 class Canvas(NamedTuple):
@@ -272,7 +238,7 @@ class Canvas(NamedTuple):
             found: dict[str, Any] = {"weights": w.tolist(), "intercept": b}
         else:
             values, found = score(self.grid.points()), {}
-            flat = _is_flat(self.model, values, self.grid)
+            flat = is_flat(values)
             lines = [] if flat else self.trace(values, levels, "", score if fine else None)
         seen = any(line["level"] == levels[0] for line in lines)
         return found | {"lines": lines, "message": _FLAT if flat else "" if seen else _UNSEEN}
@@ -317,14 +283,20 @@ def _paint_score(canvas: Canvas, levels: list[float], signs: Floats) -> dict[str
     found: dict[str, Any] = {
         "field": _encode_scores(grid, values, 1.0 if with_margins else _robust_scale(values)),
         "rows": describe_rows(model, wrong),
-        "facts": _state_facts(canvas, int(np.count_nonzero(wrong))),
+        "facts": _state_facts(
+            model, "training errors" if hasattr(model, "classes_") else "outliers", wrong
+        ),
     }
     found |= canvas.level_lines(levels)
-    found["lines"] += _sampled_separators(canvas)
     if hasattr(model, "slack_"):
         target = signs if with_margins else np.zeros(len(signs))
         found["slack"] = _slack_ends(canvas, (target - scores) * signs, target)
     return found
+
+
+def is_flat(values: Floats) -> bool:
+    """Tell whether scores differ by no more than rounding."""
+    return float(np.ptp(values)) <= _FLAT_SHARE * float(np.abs(values).max())
 
 
 def _shift(function: Callable[[Floats], Floats], level: float, points: Floats) -> Floats:
@@ -333,30 +305,6 @@ def _shift(function: Callable[[Floats], Floats], level: float, points: Floats) -
 
 _FLAT = "The model says the same everywhere, so there is no boundary."
 _UNSEEN = "There is no boundary in the part of the plane that is seen."
-
-
-def _is_flat(model: Any, values: Floats, grid: Grid) -> bool:
-    """Return whether scores differ by no more than rounding."""
-    if not hasattr(model, "dual_coef_"):
-        return float(np.ptp(values)) == 0.0
-    plane: Any = hyperplane(model)
-    # |f| is at most the sum of |aₙ| √K(xₙ, xₙ) √K(x, x), and its rounding a tiny part of that.
-    rows = plane.vectors, grid.points()
-    own, other = (np.sqrt(np.abs(plane.kernel.diag(each))) for each in rows)
-    size = np.abs(plane.coefficients) @ own * other.max()
-    return float(np.ptp(values)) <= _ROUNDING * float(size)
-
-
-def _sampled_separators(canvas: Canvas) -> list[dict[str, Any]]:
-    """Return some of the lines that a Bayes point averages, if they are lines."""
-    model = canvas.model
-    if canvas.name != "BayesPointClassifier" or len(model.landmarks_):
-        return []
-    draws = model.samples_[0]
-    some = draws[np.linspace(0, len(draws) - 1, min(_SEPARATORS, len(draws))).astype(int)]
-    planes = (Hyperplane(draw[:-1], draw[-1] * model.intercept_scaling) for draw in some)
-    lines = [line for plane in planes for line in canvas.straight(plane)]
-    return [line | {"kind": "level"} for line in lines]
 
 
 def _slack_ends(canvas: Canvas, slack: Floats, target: Floats) -> list[list[Any]]:
@@ -370,8 +318,7 @@ def _slack_ends(canvas: Canvas, slack: Floats, target: Floats) -> list[list[Any]
     if not len(rows):
         return []
     plane, low, high = hyperplane(canvas.model), *canvas.window[:2]
-    # Kernels of histograms take no negative numbers at all.
-    low, high = np.where(low >= 0, 0.0, 2 * low - high), 2 * high - low
+    low, high = 2 * low - high, 2 * high - low
     places = canvas.points[rows]
     straight = isinstance(plane, Hyperplane)
     for _ in range(1 if straight else _NEWTON):
@@ -396,7 +343,7 @@ def _paint_regions(canvas: Canvas) -> dict[str, Any]:
         "field": _encode_classes(grid, values, names[values.argmax(axis=1)]),
         "rows": describe_rows(canvas.model, wrong),
         "lines": [canvas.line(border) for border in borders],
-        "facts": _state_facts(canvas, int(np.count_nonzero(wrong))),
+        "facts": _state_facts(model, "training errors", wrong),
         "message": "" if borders else _UNSEEN,
     }
 
@@ -413,20 +360,15 @@ def _paint_tube(canvas: Canvas) -> dict[str, Any]:
     model, epsilon = canvas.model, float(canvas.model.epsilon)
     position, height = canvas.scene.points.T
     off = height - model.predict(canvas.points)
-    beyond = np.flatnonzero((np.asarray(model.slack_) > 0) & (np.abs(off) > epsilon))
+    beyond = (np.asarray(model.slack_) > 0) & (np.abs(off) > epsilon)
     ends = height - off + np.sign(off) * epsilon
     found: dict[str, Any] = {
         "lines": canvas.tube(),
         "rows": describe_rows(canvas.model, np.zeros(len(off), dtype=bool)),
     }
-    found["slack"] = [[int(k), float(position[k]), float(ends[k])] for k in beyond]
-    found["facts"] = [
-        ["inside the tube", f"{len(off) - len(beyond)} of {len(off)}"],
-        _support_fact(model),
-        ["Σξ", _write(float(np.sum(model.slack_)))],
-        ["mean squared error", _write(float(np.mean(off * off)))],
-        ["‖w‖", _write(_norm(model))],
-    ]
+    rows = np.flatnonzero(beyond).tolist()
+    found["slack"] = [[k, float(position[k]), float(ends[k])] for k in rows]
+    found["facts"] = _state_facts(model, "outside the tube", beyond)
     return found
 
 
@@ -450,10 +392,8 @@ def _paint_component(canvas: Canvas) -> dict[str, Any]:
         "lines": [],
     }
     if number > model.rank_ or number > scores.shape[1]:
-        why = "they are all equal to the kernel"
-        if model.rank_:
-            why = f"they spread in {model.rank_} direction{'' if model.rank_ == 1 else 's'} only"
-        return found | {"message": f"These points have no component {number}: {why}."}
+        count = f"directions in which they spread: {model.rank_}"
+        return found | {"message": f"These points have no component {number} ({count})."}
 
     def component(points: Floats) -> Floats:
         return np.asarray(model.transform(points)[:, number - 1])
@@ -534,74 +474,52 @@ _SHOWN_AS = {kind: KINDS.index(kind) for kind in KINDS[1:5]} | {"on the tube": 1
 # ------------------------------------------------------------------- what there is to say
 
 
-def _state_facts(canvas: Canvas, errors: int) -> list[list[str]]:
-    """Return what is worth knowing about a model with scores, most important first."""
-    model, n = canvas.model, len(canvas.points)
-    wrong = ["training errors", f"{errors} of {n}"]
-    if canvas.name == "OneClassSVM":
-        return [
-            ["outliers", f"{errors} of {n} ({100 * errors / n:.3g} %)"],
-            _support_fact(model),
-            ["ν", f"{model.nu:.3g}: at most this share of outliers"],
-            ["‖w‖", _write(_norm(model))],
-        ]
-    if canvas.name == "BayesPointClassifier":
-        return [
-            wrong,
-            ["draws", str(model.n_samples_)],
-            ["worth", f"{model.effective_sample_size_:.0f} independent draws"],
-            ["standard error", _write(float(model.standard_error_))],
-        ]
-    if not hasattr(model, "support_kind_"):
-        return _perceptron_facts(model, wrong)
-    margins = np.ravel(model.margin_)
-    unit = "data units" if hasattr(model, "coef_") else "in feature space"
-    facts = [["margin", f"{_write(float(margins.min()))} {unit}"], _support_fact(model), wrong]
-    if hasattr(model, "slack_"):
-        facts.append(["Σξ", _write(float(np.sum(model.slack_)))])
-    if len(margins) == 1:
-        facts.append(["‖w‖", _write(_norm(model))])
-    return facts
+def _state_facts(model: Any, name: str, wrong: npt.NDArray[np.bool_]) -> list[list[str]]:
+    """Return what is worth knowing about a model; points that are wrong have a name."""
+    facts = [[name, f"{np.count_nonzero(wrong)} of {len(wrong)}"]]
+    if hasattr(model, "classes_") and hasattr(model, "margin_"):
+        unit = "data units" if hasattr(model, "coef_") else "in feature space"
+        facts = [["margin", f"{_write(float(np.min(model.margin_)))} {unit}"], *facts]
+    found = ([name, write(model)] for key, name, write in _FACTS if hasattr(model, key))
+    return [*facts, *(fact for fact in found if fact[1])]
 
 
-def _perceptron_facts(model: Any, wrong: list[str]) -> list[list[str]]:
-    bound = float(model.mistake_bound_)
-    return [
-        ["updates", _write(float(model.updates_))],
-        ["bound", f"{bound:.4g} updates" if np.isfinite(bound) else "none: no separator is known"],
-        wrong,
-        ["epochs", str(model.epochs_)],
-        ["stopped", _STOPPED.get(_status(model), model.status_.value)],
-    ]
-
-
-_STOPPED = {
-    "ALL_CORRECT": "a whole epoch without a mistake",
-    "EPOCHS": "the epochs were used up",
-    "MAX_EPOCHS": "the epochs were used up",
-    "MAX_TIME": "the time was used up",
-}
-
-
-def _support_fact(model: Any) -> list[str]:
+def write_support(model: Any) -> str:
     """Return how many support vectors there are, of which kinds."""
     kinds = np.asarray(model.support_kind_)
-    total = len(model.support_)
     if kinds.ndim > 1 or len(set(kinds.tolist())) < 2:
-        return ["support vectors", f"{total}"]
+        return str(len(model.support_))
     names = ("margin", "on the tube", "inside", "wrong side", "outside")
     counts = [(_PLACES.get(name, name), int(np.count_nonzero(kinds == name))) for name in names]
     places = ", ".join(f"{count} {name}" for name, count in counts if count)
-    return ["support vectors", f"{total}: {places}"]
+    return f"{len(model.support_)}: {places}"
 
 
 _PLACES = {"margin": "on the margin", "wrong side": "on the wrong side"}
 
 
-def _norm(model: Any) -> float:
-    """Return ‖w‖, in feature space if there is a kernel."""
-    margin = float(np.ravel(model.margin_)[0])
-    return 1.0 / margin if margin > 0 else math.inf
+def _write_norm(model: Any) -> str:
+    """Return ‖w‖, in feature space if there is a kernel; nothing if there are several planes."""
+    margins = np.ravel(model.margin_).tolist()
+    return _write(1.0 / margins[0] if margins[0] > 0 else math.inf) if len(margins) == 1 else ""
+
+
+def _write_bound(model: Any) -> str:
+    bound = float(model.mistake_bound_)
+    return f"{bound:.4g} updates" if math.isfinite(bound) else "none: no separator is known"
+
+
+# Attributes, and what is said of models that have them.
+_FACTS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    ("updates_", "updates", lambda model: _write(model.updates_)),
+    ("mistake_bound_", "bound", _write_bound),
+    ("epochs_", "epochs", lambda model: str(model.epochs_)),
+    ("support_kind_", "support vectors", write_support),
+    ("slack_", "Σξ", lambda model: _write(float(np.sum(model.slack_)))),
+    ("margin_", "‖w‖", _write_norm),
+    ("n_samples_", "draws", lambda model: str(model.n_samples_)),
+    ("standard_error_", "standard error", lambda model: _write(model.standard_error_)),
+)
 
 
 def _write(number: float) -> str:
@@ -610,64 +528,37 @@ def _write(number: float) -> str:
     return f"{number:.4g}" if math.isfinite(number) else "∞" if number > 0 else "–"
 
 
-def _write_share(share: float) -> str:
-    """Return a share in per cent, or as a power of ten if it is tiny.
-
-    >>> _write_share(0.0421), _write_share(3.2e-5), _write_share(2.5e-13)
-    ('4.2 %', '0.0032 %', '2.5e-13')
-    """
-    return f"{100 * share:.2g} %" if share >= 1e-5 else f"{share:.2g}"
-
-
-def _describe_certificate(model: Any) -> dict[str, Any] | None:
-    """Return the bounds on the optimum that the model itself states.
+def describe_certificate(certificate: mm.Certificate, tol: float) -> dict[str, Any]:
+    """Return the bounds on the optimum that a model itself states.
 
     "proved" is the gap that is proved, the rounding of both bounds included.
     """
-    certificate = getattr(model, "certificate_", None)
-    if certificate is None:
-        return None
-    tol = float(model.tol)
-    holds = bool(certificate.holds(tol))
-    primal, dual = certificate.primal, certificate.dual
+    caveat = certificate.caveat
+    primal, dual = float(certificate.primal), float(certificate.dual)
     proved = certificate.proved_gap / certificate.size if certificate.size > 0 else 0.0
-    if not np.isfinite(dual):
-        sentence = f"Nothing is proved: {certificate.caveat or 'there is no bound'}."
-    else:
-        more = f"; {certificate.caveat}" if certificate.caveat else ""
+    sentence = f"Nothing is proved: {caveat or 'there is no bound'}."
+    if math.isfinite(dual):
         sentence = (
-            f"No answer is better by more than {_write_share(proved)} of the objective: "
-            f"primal {primal:.6g}, dual {dual:.6g}{more}."
+            f"No answer is better by more than {100 * proved:.2g} % of the objective: "
+            f"primal {primal:.6g}, dual {dual:.6g}{f'; {caveat}' if caveat else ''}."
         )
-    numbers = {
-        "proved": proved,
-        "relative_gap": certificate.relative_gap,
-        "gap": certificate.gap,
-        "primal": primal,
-        "dual": dual,
-    }
-    finite = {key: float(x) if np.isfinite(x) else None for key, x in numbers.items()}
-    return {"holds": holds, **finite, "tol": tol, "sentence": sentence}
+    numbers = {"proved": float(proved), "primal": primal, "dual": dual, "tol": tol}
+    finite = {key: x if math.isfinite(x) else None for key, x in numbers.items()}
+    return {"holds": bool(certificate.holds(tol)), "sentence": sentence, **finite}
 
 
 def _report(model: Any, warned: list[str]) -> str:
     """Return what went otherwise than one would wish, in sentences."""
-    if _status(model) == "MAX_TIME":
+    status = model.status_.name if hasattr(model, "status_") else ""
+    if status == "MAX_TIME":
         return f"The fit was stopped after {MAX_TIME:g} seconds: this is the best answer so far."
-    if _status(model) == "MAX_EPOCHS":
+    if status == "MAX_EPOCHS":
         return "The perceptron still makes mistakes after the epochs allowed."
     return " ".join(dict.fromkeys(warned))
 
 
-def explain(refusal: Exception, scene: Scene) -> str:
+def explain(refusal: Exception) -> str:
     """Return why a model refuses its data, for somebody who only knows the page."""
-    if scene.choice.model == "NuSVC":
-        counts = np.unique(scene.labels, return_counts=True)[1].tolist()
-        largest = min((2 * min(pair) / sum(pair) for pair in combinations(counts, 2)), default=1.0)
-        nu = scene.choice.parameters.get("nu", SLIDERS["nu"].default)
-        if nu > largest:
-            sizes = f"ν = {nu:.3g} is not possible with classes of these sizes"
-            return f"{sizes}: the largest ν is {largest:.4g}."
     return str(refusal) or "The numbers are too large for this model."
 
 
@@ -676,13 +567,9 @@ def explain(refusal: Exception, scene: Scene) -> str:
 
 def _refused(refusal: NotSeparableError, scene: Scene) -> dict[str, Any]:
     """Return the picture of classes that a model cannot separate."""
-    straight = not MODELS[scene.choice.model].kernel or _is_linear(scene.choice)
-    where = "No line separates" if straight else "Not even with this kernel does a plane separate"
-    way_out = "A soft margin (LinearSVC or SVC) allows for slack."
-    if scene.choice.model == "BayesPointClassifier":
-        way_out = "Raise the share of labels that may be wrong, or choose another kernel."
-    found: dict[str, Any] = {"lines": [], "message": f"{where} the classes. {way_out}"}
+    found: dict[str, Any] = {"message": explain(refusal)}
     if isinstance(refusal.witness, Overlap):
+        straight = not MODELS[scene.choice.model].kernel or _is_linear(scene.choice)
         found["witness"] = _describe_overlap(refusal.witness, scene, straight)
     return found
 
@@ -744,11 +631,7 @@ def _describe_overlap(witness: Overlap, scene: Scene, straight: bool) -> dict[st
         "point": place.tolist() if straight else None,
         "sets": sets,
         "sentence": (
-            f"{who} cannot be separated: a weighted mean of "
-            f"{_count(sets[0])} equals one of {_count(sets[1])}, so {meet}."
+            f"{who} cannot be separated: weighted means of {len(sets[0])} and of {len(sets[1])} of "
+            f"their points are equal, so {meet}."
         ),
     }
-
-
-def _count(members: list[Any]) -> str:
-    return "one point" if len(members) == 1 else f"{len(members)} points"

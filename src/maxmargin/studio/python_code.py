@@ -1,5 +1,6 @@
 """A picture of the page as Python code that draws it again."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from maxmargin.studio.catalogue import MODELS
 from maxmargin.studio.scene import Choice, Scene
 
 _WIDTH = 88  # characters in a line
+_INDENT = "    "
 _PAGE_ONLY = ("max_time", "callback")  # what keeps the page quick is no part of the model
 _NAMES = ("model", "second")
 _CERTIFIED = ("HardMarginSVC", "LinearSVC", "SVC", "NuSVC", "OneClassSVM", "SVR")
@@ -51,7 +53,7 @@ def write(scene: Scene, choices: Sequence[Choice] | None = None) -> str:
     parts = []
     for name, choice in zip(_NAMES, choices, strict=False):
         parts.append(_write_part(name, choice, scene, imports))
-    return "\n".join([*_sort(imports), "", *arrays, "", *parts, "plt.show()", ""])
+    return "\n".join([*sorted(imports, key=_order), "", *arrays, "", *parts, "plt.show()", ""])
 
 
 def write_reply(scene: Scene, choices: Sequence[Choice]) -> dict[str, str]:
@@ -98,26 +100,13 @@ def _arguments(choice: Choice, scene: Scene) -> tuple[str, str]:
 
 
 def _write_array(name: str, items: Iterable[str]) -> str:
-    """Return an array as code, with as many items in a line as fit."""
-    lines, line = [], ""
-    for item in items:
-        longer = f"{line} {item}," if line else f"    {item},"
-        if len(longer) > _WIDTH:
-            lines.append(line)
-            longer = f"    {item},"
-        line = longer
-    return "\n".join([f"{name} = np.array([", *lines, line, "])"])
+    """Return an array as code, in lines that are not too long."""
+    rows = textwrap.fill(
+        ", ".join(items), _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT
+    )
+    return f"{name} = np.array([\n{rows},\n])"
 
 
-def _sort(imports: Iterable[str]) -> list[str]:
-    """Return imports in the order of import sorters, those of one module in one line."""
-    modules = sorted(line for line in imports if line.startswith("import "))
-    names: dict[str, set[str]] = {}
-    for line in imports:
-        if line.startswith("from "):
-            place, _, given = line.removeprefix("from ").partition(" import ")
-            names.setdefault(place, set()).update(given.split(", "))
-    listed = [
-        f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names)
-    ]
-    return [*modules, "", *listed]
+def _order(line: str) -> tuple[bool, str]:
+    """Return by what imports are sorted: modules first, then names."""
+    return line.startswith("from "), line

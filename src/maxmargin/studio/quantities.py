@@ -1,12 +1,12 @@
 """Numbers that lessons ask about: functions of a scene, named in the text of a lesson.
 
-Every function here that is marked as a quantity can be named in an answer, a condition or between
-braces. Only what is named is computed, and what takes a fit is fitted once. What cannot be
+What stands in ``QUANTITIES`` can be named in an answer, a condition or between braces. Only what is
+named is computed, and what takes a fit is fitted once. What cannot be
 computed, such as the best margin of classes that overlap, is unknown: NaN.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ class UnknownError(Exception):
     """A quantity that the scene does not have."""
 
 
-class Numbers(Mapping[str, Value]):
+class Numbers:
     """The quantities of a scene; each is computed when it is first asked for.
 
     ``reason`` says why the model could not be fitted, once that was tried; otherwise it is empty.
@@ -49,12 +49,6 @@ class Numbers(Mapping[str, Value]):
             except UnknownError:
                 self._values[name] = math.nan
         return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(QUANTITIES)
-
-    def __len__(self) -> int:
-        return len(QUANTITIES)
 
     def setting(self, slider: str) -> float:
         """Return where a slider stands."""
@@ -265,10 +259,6 @@ QUANTITIES = {
         "number", "The largest dual variable α.", lambda n: np.max(n.of_machine("alpha_"))
     ),
     "errors": Quantity("count", "How many points the model gets wrong.", _errors),
-    "accuracy": Quantity(
-        "share", "Share of points that the model gets right.",
-        lambda n: 1.0 - _errors(n) / max(1, len(n.scene.points)),
-    ),
     "leave_one_out": Quantity(
         "count", "Points that are wrong if each is left out in turn.", _leave_one_out
     ),

@@ -7,7 +7,6 @@
 All of it is replayed from what the library records: traces, iterates of solvers and the exact path.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -16,17 +15,21 @@ import numpy as np
 
 import maxmargin as mm
 from maxmargin._typing import Floats, Ints
-from maxmargin.errors import NotSeparableError, recorded_warnings
-from maxmargin.geometry import Hyperplane, hyperplane, mistake_bound, segment
+from maxmargin.errors import recorded_warnings
+from maxmargin.geometry import Hyperplane, segment
 from maxmargin.inspection import SolverStep, solver_steps, update_rows
 from maxmargin.studio.catalogue import MODELS, SLIDERS
 from maxmargin.studio.pictures import (
     KINDS,
     Canvas,
     build,
+    describe_certificate,
     describe_rows,
     explain,
+    explain_missing,
+    is_flat,
     training_data,
+    write_support,
 )
 from maxmargin.studio.scene import Scene
 
@@ -34,16 +37,11 @@ Frame = dict[str, Any]
 Stop = Callable[[], bool]
 
 MOST_FRAMES = 400
-LARGEST_REPLY = 950_000  # characters of the frames and curves of a run
 _MOST_CURVED = 80  # frames with curved lines
-_MOST_MARKED = 1000  # points whose mistakes are marked, on lines that change with every update
 _ROW_BUDGET = 100_000  # frames times points
 _GRID = (64, 48)  # columns and rows of the grid on which curved lines are found
 _ARROW = 0.25  # length of the longest arrow, as a share of the shorter side of the view
 _MISTAKE = KINDS.index("mistake")
-_MOST_BOUNDED = 1000  # rows for which the widest margin of a kernel is found, for its bound
-_BOUND_TIME = 0.4  # seconds to find it
-_FLAT = 1e-11  # of the terms of a sum: if it changes by less, that is rounding
 
 
 def step_through(scene: Scene, kind: str, stop: Stop) -> dict[str, Any]:
@@ -54,20 +52,16 @@ def step_through(scene: Scene, kind: str, stop: Stop) -> dict[str, Any]:
         try:
             found = steps[kind](scene, stop)
         except (ValueError, ArithmeticError, MemoryError) as refusal:
-            found = Animation(message=explain(refusal, scene))
-    first = _nearest(found.frames, found.start)
-    frames, thinned = _fit_size(
-        found.frames, LARGEST_REPLY - len(json.dumps(found.curves)), {first}
-    )
+            found = Animation(message=explain(refusal))
     return {
         "type": "run",
         "kind": kind,
         "title": found.title or MODELS[scene.choice.model].title,
-        "frames": frames,
+        "frames": list(found.frames),
         "curves": list(found.curves),
         "axes": found.axes,
-        "start": _nearest(frames, found.start),
-        "message": " ".join(filter(None, [found.message, found.thinned or thinned])),
+        "start": _nearest(found.frames, found.start),
+        "message": found.message,
     }
 
 
@@ -80,22 +74,14 @@ class Animation(NamedTuple):
     axes: dict[str, Any] | None = None
     start: float = 0.0
     message: str = ""
-    thinned: str = ""
 
 
 def _refuse(scene: Scene) -> str:
     """Return why there is nothing to step through, or nothing."""
-    model = MODELS[scene.choice.model]
-    if not len(scene.labels):
-        return "Add some points first."
-    if model.most_classes == 1:
-        return "" if len(scene.labels) > 1 else "Add a second point."
     count = len(np.unique(scene.labels))
-    if count < 2:
-        return "Add a point of a second class."
-    if count > 2:
+    if MODELS[scene.choice.model].most_classes > 1 and count > 2:
         return f"Only two classes can be stepped through, and these are {count}."
-    return ""
+    return explain_missing(scene)
 
 
 def _axes(x: str, y: str, x_log: bool = False, y_log: bool = False) -> dict[str, Any]:
@@ -111,8 +97,8 @@ def _pick(count: int, most: int) -> Ints:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
-def _say_thinned(shown: int, count: int, what: str) -> str:
-    return "" if shown >= count else f"Of {count:,} {what}, {shown:,} are shown."
+def _say_thinned(shown: int, count: int) -> str:
+    return "" if shown >= count else f" Of {count:,} steps, {shown:,} are shown."
 
 
 def _nearest(frames: Sequence[Frame], x: float) -> int:
@@ -120,25 +106,13 @@ def _nearest(frames: Sequence[Frame], x: float) -> int:
     return int(np.argmin([abs(frame["x"] - x) for frame in frames])) if frames else 0
 
 
-def _fit_size(frames: Sequence[Frame], most: int, needed: set[int]) -> tuple[list[Frame], str]:
-    """Return as many frames as a reply may have, evenly spaced, and a sentence if some are left."""
-    sizes = np.array([len(json.dumps(frame)) for frame in frames])
-    kept = np.arange(len(frames))
-    while len(kept) > 3 and sizes[kept].sum() > most:
-        kept = kept[_pick(len(kept), int(0.8 * len(kept)))]
-        kept = np.union1d(kept, [k for k in needed if k < len(frames)])
-    return [frames[k] for k in kept.tolist()], _say_thinned(len(kept), len(frames), "steps")
-
-
 def _signs(labels: Ints) -> Floats:
     """Return +1 for the larger of two labels, −1 for the other."""
     return np.where(labels == labels.max(), 1.0, -1.0)
 
 
-def _mark_mistakes(scene: Scene, score: Callable[[Floats], Floats]) -> dict[str, Any] | None:
-    """Return the rows of a frame: mistakes are those with y f ≤ 0. Of many points, nothing."""
-    if len(scene.labels) > _MOST_MARKED:
-        return None
+def _mark_mistakes(scene: Scene, score: Callable[[Floats], Floats]) -> dict[str, Any]:
+    """Return the rows of a frame: mistakes are those with y f ≤ 0."""
     wrong = _signs(scene.labels) * score(scene.points) <= 0
     return {"alpha": [0] * len(wrong), "kind": np.where(wrong, _MISTAKE, 0).tolist()}
 
@@ -146,64 +120,32 @@ def _mark_mistakes(scene: Scene, score: Callable[[Floats], Floats]) -> dict[str,
 # ------------------------------------------------------------------- the perceptron
 
 
-class _Updates(NamedTuple):
-    """The updates of a perceptron: the row of each, y f there before, and how far w turned.
-
-    The angle is in degrees, NaN where there is none as w is 0 before or after.
-    """
-
-    row: Ints
-    margin: Floats
-    turned: Floats
-
-
 def _step_perceptron(scene: Scene, stop: Stop) -> Animation:
     model = build(scene, lambda _: stop(), trace=True)
     with recorded_warnings():  # that it did not converge is said below
         model.fit(scene.points, scene.labels)
-    with_kernel = hasattr(model, "kernel_")
-    bound = _kernel_bound(model, scene) if with_kernel else float(model.mistake_bound_)
-    step = _kernel_updates if with_kernel else _linear_updates
-    frames, count = step(model, scene, bound, stop)
+    bound = float(model.mistake_bound_)
+    step = _kernel_updates if hasattr(model, "kernel_") else _linear_updates
+    frames, count = step(model, scene, stop)
     return Animation(
         f"{MODELS[scene.choice.model].title}, update by update",
         frames,
         *_count_down(count, bound),
-        message=_sum_up(model, scene, bound, count),
-        thinned=_say_thinned(len(frames), count + 1, "steps"),
+        message=_sum_up(model, scene, bound, count) + _say_thinned(len(frames), count + 1),
     )
 
 
-def _kernel_bound(model: Any, scene: Scene) -> float:
-    """Return the mistake bound by the widest margin, or by the model itself if that is better."""
-    own = float(model.mistake_bound_)
-    if len(scene.labels) > _MOST_BOUNDED or not model.kernel_.psd:
-        return own
-    machine = mm.HardMarginSVC(kernel=model.kernel_, max_time=_BOUND_TIME)
-    try:
-        with recorded_warnings():
-            plane = hyperplane(machine.fit(scene.points, scene.labels))
-    except (NotSeparableError, ValueError):
-        return own
-    margin, eta = float(model.margin), float(model.eta)
-    return min(own, mistake_bound(plane, scene.points, scene.labels, margin=margin, eta=eta))
-
-
-def _linear_updates(model: Any, scene: Scene, bound: float, stop: Stop) -> tuple[list[Frame], int]:
+def _linear_updates(model: Any, scene: Scene, stop: Stop) -> tuple[list[Frame], int]:
     trace = model.trace_
-    w, b, y = trace.coef[:, 0], trace.intercept[:, 0], _signs(scene.labels)
-    count = len(trace.row)
-    before = (w[:-1] * trace.moved).sum(axis=1) + b[:-1]
-    made = _Updates(trace.row, y[trace.row] * before, _angles(w))
+    w, b, count = trace.coef[:, 0], trace.intercept[:, 0], len(trace.row)
     longest = float(np.hypot(*w.T).max()) or 1.0
     frames, canvas = [], Canvas.of(model, scene, _GRID)
-    most = _most_frames(len(y)) if len(y) <= _MOST_MARKED else MOST_FRAMES
-    for k in _pick(count + 1, most - 1).tolist():
+    for k in _pick(count + 1, _most_frames(len(scene.labels)) - 1).tolist():
         if stop():
             break
         plane = Hyperplane(w[k], float(b[k]))
-        frame = _frame(k, _describe_update(made, k, bound), _line_of(plane, canvas, longest))
-        frames.append(frame | {"focus": int(made.row[k - 1]) if k else None})
+        frame = _frame(k, _describe_update(model, trace.row, k), _line_of(plane, canvas, longest))
+        frames.append(frame | {"focus": int(trace.row[k - 1]) if k else None})
     return [*frames, *_last_of_many(canvas, count, longest)], count
 
 
@@ -221,14 +163,6 @@ def _line_of(plane: Hyperplane, canvas: Canvas, longest: float) -> Frame:
         "weights": plane.w.tolist(),
         "intercept": plane.b,
     }
-
-
-def _angles(w: Floats) -> Floats:
-    """Return by how many degrees each vector differs from the one before; NaN beside zeros."""
-    old, new = w[:-1], w[1:]
-    across = old[:, 0] * new[:, 1] - old[:, 1] * new[:, 0]
-    angle = np.degrees(np.abs(np.arctan2(across, (old * new).sum(axis=1))))
-    return np.where(old.any(axis=1) & new.any(axis=1), angle, np.nan)
 
 
 def _last_of_many(canvas: Canvas, count: int, longest: float) -> list[Frame]:
@@ -261,59 +195,34 @@ def _draw_arrow(plane: Hyperplane, canvas: Canvas, longest: float) -> list[float
     return [*foot.tolist(), *(foot + _ARROW * side / longest * plane.w).tolist()]
 
 
-def _describe_update(made: _Updates, k: int, bound: float) -> str:
+def _describe_update(model: Any, rows: Ints, k: int) -> str:
     if k == 0:
         return "Start: w = 0, so there is no line yet."
-    margin, turned = made.margin[k - 1], made.turned[k - 1]
-    if margin < 0:
-        where = "on the wrong side"
-    elif margin > 0:
-        where = "right, but with y f ≤ θ"
-    else:
-        where = "on neither side"
-    sentences = [f"Update {k:,}: point {made.row[k - 1] + 1:,} was {where}."]
-    if math.isfinite(turned):
-        sentences.append(f"w turned by {turned:.3g}°.")
-    if math.isfinite(bound):
-        left = math.floor(bound) - k
-        sentences.append(f"The bound allows {_write(left) if left else 'no'} more.")
-    return " ".join(sentences)
+    caption = f"Update {k:,}: point {rows[k - 1] + 1:,} was a mistake (y f ≤ {model.margin:g})."
+    if not math.isfinite(model.mistake_bound_):
+        return caption
+    return f"{caption} The bound allows {math.floor(model.mistake_bound_) - k:,} more."
 
 
 def _count_down(count: int, bound: float) -> tuple[list[Any], dict[str, Any]]:
     """Return the updates made, and those that the bound allows, as curves with their axes."""
     x = [float(k) for k in _pick(count + 1, MOST_FRAMES)]
+    made = _curve("updates made", x, x, "line")
     if not math.isfinite(bound):
-        return [_curve("updates made", x, x, "line")], _axes("updates", "updates")
-    far = bound > 30 * max(count, 1)  # then one of the curves would be flat
-    made = x[1:] if far else x  # a log scale has no 0
-    return [
-        _curve("updates made", made, made, "line"),
-        _curve("updates that the bound still allows", x, [bound - k for k in x], "bound"),
-    ], _axes("updates", "updates", y_log=far)
+        return [made], _axes("updates", "updates")
+    left = _curve("updates that the bound still allows", x, [bound - k for k in x], "bound")
+    return [made, left], _axes("updates", "updates")
 
 
 def _sum_up(model: Any, scene: Scene, bound: float, count: int) -> str:
     epochs = f"{model.epochs_:,} epoch{'s' * (model.epochs_ != 1)}"
     done = f"{count:,} update{'s' * (count != 1)} in {epochs}."
     if math.isfinite(bound):
-        return f"{done} The bound for any order of the points is {_write(math.floor(bound))}."
-    if scene.choice.model == "KernelPerceptron":
-        return f"{done} No bound is known, as nothing was found that separates the points."
-    if mm.separate(scene.points, scene.labels).separable is False:
+        return f"{done} The bound for any order of the points is {math.floor(bound):,}."
+    straight = scene.choice.model != "KernelPerceptron"
+    if straight and mm.separate(scene.points, scene.labels).separable is False:
         return f"{done} No line separates the classes: there is no bound, and mistakes never cease."
-    return f"{done} No bound is known, as no line was found that separates the classes."
-
-
-def _write(count: int) -> str:
-    """Return a count, to two digits if it is very large."""
-    if count < 10_000_000:
-        return f"{count:,}"
-    digits, power = f"{count:.1e}".split("e+")
-    return f"{digits}·10{power.lstrip('0').translate(_SUPERSCRIPTS)}"
-
-
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return f"{done} No bound is known, as nothing was found that separates the classes."
 
 
 def _most_frames(points: int, most: int = MOST_FRAMES) -> int:
@@ -324,7 +233,7 @@ def _most_frames(points: int, most: int = MOST_FRAMES) -> int:
 # ------------------------------------------------------------------- the perceptron with a kernel
 
 
-def _kernel_updates(model: Any, scene: Scene, bound: float, stop: Stop) -> tuple[list[Frame], int]:
+def _kernel_updates(model: Any, scene: Scene, stop: Stop) -> tuple[list[Frame], int]:
     kernel, X = model.kernel_, scene.points
     row = update_rows(model, X, scene.labels)
     y, count = _signs(scene.labels), len(row)
@@ -333,30 +242,23 @@ def _kernel_updates(model: Any, scene: Scene, bound: float, stop: Stop) -> tuple
     shown = set(_pick(count + 1, _most_frames(len(y), _MOST_CURVED)).tolist())
     canvas = Canvas.of(model, scene, _GRID)
     products = np.asarray(kernel.gram(canvas.grid.points(), X), dtype=np.float64)
-    a, f, b, square = np.zeros(len(y)), np.zeros(len(y)), 0.0, 0.0
-    made = _Updates(row, np.zeros(count), np.full(count, np.nan))
+    a, f, b = np.zeros(len(y)), np.zeros(len(y)), 0.0
     frames: list[Frame] = []
     for k in range(count + 1):
         if stop():
             break
         if k:
             i, s = row[k - 1], step[k - 1]
-            made.margin[k - 1] = y[i] * (f[i] + b)
-            longer = square + 2 * s * f[i] + s * s * K[i, i]
-            if square > 0 and longer > 0:
-                cosine = (square + s * f[i]) / math.sqrt(square * longer)
-                made.turned[k - 1] = math.degrees(math.acos(min(1.0, max(-1.0, cosine))))
-            a[i], f, b, square = a[i] + s, f + s * K[:, i], b + s, longer
+            a[i], f, b = a[i] + s, f + s * K[:, i], b + s
         if k in shown:
             values, size = products @ a + b, np.abs(a) / (np.abs(a).max() or 1.0)
-            flat = np.ptp(values) <= _FLAT * float((np.abs(products) @ np.abs(a)).max() + abs(b))
             wrong = np.where(y * (f + b) <= 0, _MISTAKE, 0).tolist()
             more = {
-                "lines": [] if flat else canvas.trace(values),
+                "lines": [] if is_flat(values) else canvas.trace(values),
                 "rows": {"alpha": _shares(size), "kind": wrong},
                 "focus": int(row[k - 1]) if k else None,
             }
-            frames.append(_frame(k, _describe_update(made, k, bound), more))
+            frames.append(_frame(k, _describe_update(model, row, k), more))
     return frames, count
 
 
@@ -386,12 +288,7 @@ def _frame_of(model: Any, scene: Scene, x: float, caption: str) -> Frame:
 
 
 _LEAST_GAP = 1e-16  # a gap of 0 has no place on a log scale
-_STEPS = {
-    "coordinate descent": "Coordinate descent, round {}",
-    "Newton": "Newton's method, step {}",
-    "small working sets": "Round {}",
-    "large working sets": "Larger working sets, check {}",
-}
+_STEP = "{0.method}, step {0.number}"
 
 
 def _step_solver(scene: Scene, stop: Stop) -> Animation:
@@ -403,7 +300,7 @@ def _step_solver(scene: Scene, stop: Stop) -> Animation:
             if stop():
                 break
         frames = [
-            _solver_frame(scene, steps[k].model(), k, _name_step(steps[k]), steps[k].certificate)
+            _solver_frame(scene, steps[k].model(), k, _STEP.format(steps[k]), steps[k].certificate)
             for k in _pick(len(steps), _most_frames(len(X), _MOST_CURVED) - 1).tolist()
             if not stop()
         ]
@@ -418,23 +315,13 @@ def _step_solver(scene: Scene, stop: Stop) -> Animation:
         _curve("tol", [0, end], [tol, tol], "bound"),
     ]
     return Animation(
-        _name_method(steps[0].block),
+        f"{MODELS[scene.choice.model].title}: the solver, step by step",
         frames,
         curves,
         _axes("step", "relative gap", y_log=True),
-        message=_conclude(fitted),
-        thinned=_say_thinned(len(frames), end + 1, "steps"),
+        message=describe_certificate(certificate, tol)["sentence"]
+        + _say_thinned(len(frames), end + 1),
     )
-
-
-def _name_method(block: int) -> str:
-    if block:
-        return f"Working sets of {block} points, round by round, then larger ones"
-    return "Dual coordinate descent, round by round, then Newton's method"
-
-
-def _name_step(step: SolverStep) -> str:
-    return _STEPS[step.method].format(step.number) if step.number else "Start"
 
 
 def _solver_frame(
@@ -443,19 +330,11 @@ def _solver_frame(
     primal, dual, gap = certificate.primal, certificate.dual, certificate.relative_gap
     known = math.isfinite(gap)
     proof = f", dual {dual:.6g}, relative gap {max(gap, 0.0):.2g}" if known else ""
-    caption = f"{step}: primal {primal:.6g}{proof or ', and nothing is proved yet'}."
+    caption = (
+        f"{step[0].upper()}{step[1:]}: primal {primal:.6g}{proof or ', and nothing is proved yet'}."
+    )
     numbers = {"primal": primal, "dual": dual, "relative_gap": gap} if known else {}
     return {**_frame_of(model, scene, k, caption), "primal": primal, **numbers}
-
-
-def _conclude(model: Any) -> str:
-    certificate, gap = model.certificate_, model.certificate_.relative_gap
-    if certificate.holds(model.tol):
-        how = "to rounding" if gap < 1e-12 else f"to a relative gap of {gap:.2g}"
-        return f"The model that fit returns is proved to be optimal {how}."
-    if certificate.caveat:
-        return f"Nothing is proved: {certificate.caveat}."
-    return f"The fit ended early: {model.status_.value}."
 
 
 # ------------------------------------------------------------------- along C
@@ -511,14 +390,9 @@ def _choose_costs(C: float, ends: tuple[float, float], breaks: Floats, count: in
 
 
 def _path_frame(scene: Scene, model: Any, C: float) -> Frame:
-    counts = [int((np.asarray(model.support_kind_) == kind).sum()) for kind in _KINDS]
-    places = ", ".join(f"{count} {kind}" for count, kind in zip(counts, _PLACES, strict=True))
     margin = f"margin {float(np.ravel(model.margin_)[0]):.4g}"
-    return _frame_of(model, scene, C, f"C = {C:.4g}: {margin}; support vectors: {places}.")
-
-
-_KINDS = ("margin", "inside", "wrong side")
-_PLACES = ("on the margin", "inside it", "on the wrong side")
+    caption = f"C = {C:.4g}: {margin}; support vectors: {write_support(model)}."
+    return _frame_of(model, scene, C, caption)
 
 
 def _dual_curves(path: Any, ends: tuple[float, float], C: float) -> list[dict[str, Any]]:
@@ -547,16 +421,10 @@ def _describe_ends(path: Any) -> str:
         return f"No exact path, so only single C were solved: {path.exact_reason}."
     if not len(breaks):
         return "α is proportional to C throughout: there is no breakpoint."
-    sentences = [f"Between {len(breaks):,} breakpoints, α is linear in C."]
-    if len(breaks) == 1:
-        sentences = ["There is one breakpoint, on either side of which α is linear in C."]
-    sentences.append(f"Up to C = {breaks[0]:.3g}, α/C is constant.")
+    sentence = f"α is linear in C between breakpoints, of which there are {len(breaks):,}."
+    sentence += f" Up to C = {breaks[0]:.3g}, α/C is constant."
     if path.hard_C is not None:
-        sentences.append(f"From C = {path.hard_C:.3g} on, the soft margin is the hard margin.")
+        sentence += f" From C = {path.hard_C:.3g} on, the soft margin is the hard margin."
     elif path.exact_until < SLIDERS["C"].high:
-        sentences.append(
-            f"Beyond C = {path.exact_until:.3g} single C were solved: {path.exact_reason}."
-        )
-    else:
-        sentences.append(f"Up to C = {path.exact_until:,.0f}, some points stay inside the margin.")
-    return " ".join(sentences)
+        sentence += f" Beyond C = {path.exact_until:.3g}: {path.exact_reason}."
+    return sentence

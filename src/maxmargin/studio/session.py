@@ -11,8 +11,8 @@ newer one waits and it has taken longer than its *patience* of 250 ms. If every 
 than that, a drag would never show anything; so the patience doubles each time a request was stopped
 without having shown anything, until something is shown.
 
-Every request gets one answer (or several pictures, of which the last says ``"final": true``), an
-error, or ``{"type": "superseded"}``, if nothing will come for it any more.
+Every request gets one answer (``hello`` two, if there are points to begin with), an error, or
+``{"type": "superseded"}``, if nothing will come for it any more.
 """
 
 import logging
@@ -322,9 +322,7 @@ def _send_nothing(reply: Reply) -> None:
 
 def _describe_error(message: str, seq: int | None, pane: int | None) -> Reply:
     """Return an error for the page, in one line."""
-    message = " ".join(message.split())
-    if len(message) > LONGEST_MESSAGE:
-        message = message[: LONGEST_MESSAGE - 1] + "…"
+    message = " ".join(message.split())[:LONGEST_MESSAGE]
     reply: Reply = {"type": "error", "seq": seq, "message": message}
     return reply if pane is None else {**reply, "pane": pane}
 

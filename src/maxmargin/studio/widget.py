@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import check_array
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.studio import messages, presets, python_code, static_files
 from maxmargin.studio.pictures import training_data
 from maxmargin.studio.scene import FARTHEST, MOST_CLASSES, MOST_POINTS, Scene
 from maxmargin.studio.session import Session
-
-_GRID = (2, 2)  # of a request that only serves to check the scene
 
 
 class Studio:
@@ -91,7 +90,7 @@ class Studio:
         self._axes = axes
         sliders = {key: _plain_number(value) for key, value in parameters.items()}
         choice = {"model": model, "kernel": kernel, "parameters": sliders}
-        self._first = _read_scene(points, labels, choice, view)
+        self._first = messages.read_scene(points.tolist(), labels.tolist(), view, choice)
         self._fitted: tuple[Scene, Any] | None = None
         self._session = Session(self._send)
         self.widget = widget_class(state=self._state())
@@ -209,40 +208,23 @@ def _read_points(X: Any, features: Any) -> tuple[Floats, list[str] | None]:
     if features is None and X.shape[1] > 2:
         raise ValueError(f"X has {X.shape[1]} columns; choose two of them: features=(0, 1)")
     features = (0, 1) if features is None else features
-    pair = not isinstance(features, str) and np.ndim(features) == 1
-    chosen = [_column_number(X, feature) for feature in features] if pair else []
-    if len(chosen) != 2 or chosen[0] == chosen[1]:
-        raise ValueError(f"features must be two different columns of X, got {features!r:.60}")
-    try:
-        columns = X.iloc[:, chosen] if hasattr(X, "iloc") else X[:, chosen]
-        columns = columns.toarray() if hasattr(columns, "toarray") else columns
-        points = np.asarray(columns, dtype=np.float64)
-    except (TypeError, ValueError) as wrong:
-        raise ValueError("X must hold numbers; choose such columns: features=(i, j)") from wrong
+    names = [str(name) for name in getattr(X, "columns", ())]
+    known = {k: k for k in range(X.shape[1])} | {name: k for k, name in enumerate(names)}
+    given = features if np.ndim(features) == 1 else ()
+    chosen = [known[feature] for feature in given if feature in known]
+    if len(given) != 2 or len(set(chosen)) != 2:
+        raise ValueError(
+            f"features must be two different columns of X, by number or name, got {features!r:.60}"
+        )
+    columns = X.iloc[:, chosen] if hasattr(X, "iloc") else X[:, chosen]
+    points = check_array(columns, dtype=np.float64, ensure_min_samples=0, input_name="X")
     if len(points) > MOST_POINTS:
         raise ValueError(
             f"X has {len(points):,} rows, and the page can show {MOST_POINTS:,}; take a sample"
         )
     if not (np.abs(points) <= FARTHEST).all():
-        raise ValueError(
-            f"X must hold finite numbers up to {FARTHEST:g}; leave out rows that lack a value, and "
-            "scale columns that are larger"
-        )
-    names = [str(X.columns[k]) for k in chosen] if hasattr(X, "columns") else None
-    return points, names
-
-
-def _column_number(X: Any, feature: Any) -> int:
-    """Return the number of a column, which may be given by its name."""
-    names = list(X.columns) if hasattr(X, "columns") else []
-    if feature in names:
-        return names.index(feature)
-    if type(feature) is int and -X.shape[1] <= feature < X.shape[1]:
-        return feature % int(X.shape[1])
-    kind = "the names of its columns or " if names else ""
-    raise ValueError(
-        f"features: {feature!r:.60} is not in X; take {kind}numbers from 0 to {X.shape[1] - 1}"
-    )
+        raise ValueError(f"X must hold numbers up to {FARTHEST:g}; scale columns that are larger")
+    return points, [names[k] for k in chosen] if names else None
 
 
 def _read_labels(y: npt.NDArray[Any], n: int) -> tuple[list[Any], Ints]:
@@ -275,17 +257,3 @@ def _extend(classes: list[Any]) -> list[Any]:
         return [*classes, *(int(max(classes)) + k for k in range(1, MOST_CLASSES))][:MOST_CLASSES]
     letters = [letter for letter in "ABCDEFGHIJ" if letter not in classes]
     return [*classes, *letters[len(classes) :]][:MOST_CLASSES]
-
-
-def _read_scene(points: Floats, labels: Ints, choice: dict[str, Any], view: list[float]) -> Scene:
-    """Return a scene that is checked as if the page had sent it."""
-    given = {
-        "x": points[:, 0].tolist(),
-        "y": points[:, 1].tolist(),
-        "label": labels.tolist(),
-        "view": view,
-    }
-    fit = {"type": "fit", "seq": 0, "pane": 0, "grid": list(_GRID), "wants": []}
-    request = messages.read({**fit, **given, **choice})
-    assert isinstance(request, messages.Fit)
-    return request.scene

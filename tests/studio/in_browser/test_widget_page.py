@@ -82,34 +82,9 @@ def test_a_point_that_is_drawn_is_in_python(cell: Cell) -> None:
     np.testing.assert_array_equal(cell.shown.X[:4], X)
 
 
-def test_the_model_of_the_page_is_that_of_python(cell: Cell) -> None:
-    cell.page.get_by_role("combobox", name="Model", exact=True).select_option("HardMarginSVC")
-    cell.pump(lambda: type(cell.shown.model).__name__ == "HardMarginSVC")
-    place = cell.place(0.9, -1.0)
-    cell.page.mouse.move(*place)
-    cell.page.mouse.down()
-    cell.page.mouse.move(place[0] - 30, place[1], steps=4)
-    cell.page.mouse.up()
-    cell.pump(lambda: cell.shown.X[3][0] < 0.85)
-    known = mm.HardMarginSVC().fit(cell.shown.X, cell.shown.y)
-    np.testing.assert_allclose(np.ravel(cell.shown.model.coef_), np.ravel(known.coef_), rtol=1e-6)
-
-
 def test_leaving_takes_everything_away(cell: Cell) -> None:
     cell.page.evaluate("() => window.leave()")
     cell.page.mouse.move(*cell.place(0.0, 0.0))
     sent = cell.page.evaluate("() => window.sent.length")
     cell.page.evaluate("() => window.deliver({ type: 'points', seq: -1 })")  # nobody listens
     assert sent == cell.page.evaluate("() => window.sent.length")
-
-
-def test_two_widgets_stand_in_one_notebook(chromium: Any) -> None:
-    first, second = mm.Studio(X, Y), mm.Studio(X[:2] + X[3:], ["a", "b", "b"])
-    cells = [Cell(chromium, first), Cell(chromium, second)]
-    assert [cell.count() for cell in cells] == [4, 3]
-    cells[1].page.mouse.click(*cells[1].place(0.0, 0.3))
-    cells[1].pump(lambda: len(second.X) == 4)
-    assert len(first.X) == 4
-    for cell in cells:
-        cell.studio.close()
-        cell.shown.close()

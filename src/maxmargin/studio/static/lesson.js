@@ -182,7 +182,6 @@ export class LessonPanel {
       return make(block.ordered ? "ol" : "ul", {}, ...block.items.map((item) => make("li", {}, ...makeSpans(item))));
     }
     if (block.kind === "formula") return make("p", { class: "formula", text: block.text });
-    if (block.kind === "code") return make("pre", {}, make("code", { text: block.text }));
     if (block.kind === "heading") return make("h3", {}, ...makeSpans(block.spans));
     if (block.kind === "question") {
       const question = new Question(this, block);

@@ -11,20 +11,20 @@ export class Link {
   constructor(carrier) {
     this.carrier = carrier;
     this.seq = Math.floor(Math.random() * 2 ** 40); // two views of a widget hear each other's replies
-    this.waiting = new Map(); // seq → {resolve, reject, each}
+    this.waiting = new Map(); // seq → {resolve, reject}
     this.channels = new Map(); // name → {sent, pending, timer}
     this.unasked = (_reply) => {};
     carrier.receive = (reply) => this.receive(reply);
   }
 
   /**
-   * Send a request; the promise is kept by its last reply. `each` is called with replies before it.
+   * Send a request; the promise is kept by its reply.
    * @returns {Promise<any>}
    */
-  ask(request, each = (reply) => {}) {
+  ask(request) {
     const seq = ++this.seq;
     return new Promise((resolve, reject) => {
-      this.waiting.set(seq, { resolve, reject, each });
+      this.waiting.set(seq, { resolve, reject });
       this.carrier.send({ ...request, seq });
     });
   }
@@ -58,7 +58,7 @@ export class Link {
       channel.shown = number;
       return true;
     };
-    this.ask(request, (reply) => fresh() && done(reply))
+    this.ask(request)
       .then((reply) => fresh() && reply.type !== "superseded" && done(reply))
       .catch((error) => fresh() && failed(error))
       .finally(() => {
@@ -71,10 +71,6 @@ export class Link {
     const asked = this.waiting.get(reply.seq);
     if (!asked) {
       this.unasked(reply);
-      return;
-    }
-    if (reply.type === "picture" && !reply.final) {
-      asked.each(reply);
       return;
     }
     this.waiting.delete(reply.seq);

@@ -378,7 +378,7 @@ export class Studio {
         request,
         (picture) => {
           if (plot !== this.plots[k]) return;
-          if (picture.final !== false) this.rest(plot);
+          this.rest(plot);
           if (picture.type !== "picture") return;
           plot.draw(picture);
           card.show(picture);
