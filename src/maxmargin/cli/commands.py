@@ -215,11 +215,6 @@ To search for better parameters:
 @options.data
 @options.reading
 @options.max_time(30.0, "Time allowed, compilation aside; more rows are compared if there is more.")
-@click.option(
-    "--thorough",
-    is_flag=True,
-    help="Ask all questions, including those that cannot change the verdict.",
-)
 @options.seed
 def diagnose() -> None:
     """Say which kind of model the data need, with evidence, and the command that fits it.

@@ -9,15 +9,13 @@ from maxmargin.cli.printing import Output
 from maxmargin.cli.reading import read_data, refuse_labels
 
 
-def run(
-    output: Output, data: tuple[str, ...], seed: int, max_time: float, thorough: bool, **how: Any
-) -> Exit:
+def run(output: Output, data: tuple[str, ...], seed: int, max_time: float, **how: Any) -> Exit:
     """Run the command."""
     dataset = read_data(data, **how)
     output.facts(dataset.facts())
     output.text()
     refuse_labels(dataset)
-    found = training.diagnose(dataset, {"seed": seed, "max_time": max_time, "thorough": thorough})
+    found = training.diagnose(dataset, {"seed": seed, "max_time": max_time})
     output.text(str(found))
     written = write_options(found.recommend())
     given = (*data, *option_words(dataset.given))

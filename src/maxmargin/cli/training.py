@@ -99,7 +99,7 @@ def diagnose(dataset: Data, options: Mapping[str, Any]) -> Any:
         prepare = clone(prepare).fit(X)
         names = None if names is None else prepare.get_feature_names_out(names).tolist()
         X = prepare.transform(X)
-    asked = {name: options[name] for name in ("max_time", "thorough") if options.get(name)}
+    asked = {name: options[name] for name in ("max_time",) if options.get(name)}
     return mm.diagnose(X, dataset.y, feature_names=names, random_state=options["seed"],
                        task=dataset.task, groups=number_equal_rows(dataset.X), **asked)  # fmt: skip
 

@@ -172,21 +172,19 @@ class ErrorComparison(_Test):
     p_value: float
     tests: int = 1
     level: float = LEVEL
-    measure: str = "absolute"  # or "squared"
 
     def __str__(self) -> str:
         verb = "beats" if self.significant else "is not shown to beat"
         return (
-            f"{self.better} {verb} {self.worse}: the mean {self.measure} error is "
+            f"{self.better} {verb} {self.worse}: the mean absolute error is "
             f"{amount(self.error)} against {amount(self.rival)} (p = {self.p_value:.2g})"
         )
 
 
 def compare_errors(
-    better: tuple[str, Floats], worse: tuple[str, Floats], tests: int = 1, level: float = LEVEL,
-    measure: str = "absolute",
-) -> ErrorComparison:  # fmt: skip
-    """Compare two rules by their errors, row by row.
+    better: tuple[str, Floats], worse: tuple[str, Floats], tests: int = 1, level: float = LEVEL
+) -> ErrorComparison:
+    """Compare two rules by their absolute errors, row by row.
 
     Examples
     --------
@@ -194,14 +192,15 @@ def compare_errors(
     >>> print(compare_errors(("a kernel", e**2), ("a plane", e)))
     a kernel beats a plane: the mean absolute error is 0.3089 against 0.5 (p = 1e-12)
     """
-    from scipy.stats import t
+    from scipy.stats import ttest_rel
 
     (name, own), (rival, other) = better, worse
-    lead = other - own
-    spread = float(lead.std(ddof=1)) / math.sqrt(len(lead))
-    p_value = float(t.sf(lead.mean() / spread, len(lead) - 1)) if spread > 0 else 1.0
-    means = float(own.mean()), float(other.mean())
-    return ErrorComparison(name, rival, *means, min(1.0, tests * p_value), tests, level, measure)
+    p_value = 1.0
+    if np.ptp(other - own) > 0:
+        p_value = min(1.0, tests * float(ttest_rel(other, own, alternative="greater").pvalue))
+    return ErrorComparison(
+        name, rival, float(own.mean()), float(other.mean()), p_value, tests, level
+    )
 
 
 def amount(value: float) -> str:
@@ -282,25 +281,20 @@ class RankTest(_Test):
     """How well a rule's scores put rows of a class above the others, on rows not fitted to.
 
     ``auc`` is the area under the ROC curve, of each class against the rest, averaged over classes
-    and folds, with a 95 % interval from ``low`` to ``high``. ``p_value`` is the chance of such a
-    ranking, or a better one, if labels had nothing to do with the scores: the rank sum test with
-    folds as strata, times ``tests``.
+    and folds. ``p_value`` is the chance of such a ranking, or a better one, if labels had nothing
+    to do with the scores: the rank sum test with folds as strata, times ``tests``.
     """
 
     method: str
     auc: float
-    low: float
-    high: float
     p_value: float
     tests: int = 1
     level: float = SIGNAL
 
     def __str__(self) -> str:
         verb = "ranks" if self.significant else "is not shown to rank"
-        return (
-            f"{self.method} {verb} rows better than chance: AUC {self.auc:.3f}, between "
-            f"{self.low:.3f} and {self.high:.3f} (p = {self.p_value:.2g})"
-        )
+        p_value = f"(p = {self.p_value:.2g})"
+        return f"{self.method} {verb} rows better than chance: AUC {self.auc:.3f} {p_value}"
 
 
 def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> RankTest:
@@ -321,88 +315,54 @@ def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> R
     """
     from scipy.stats import norm
 
-    ranked = (_Placements.of(scores[folds == k], y[folds == k]) for k in np.unique(folds))
-    parts = [part for part in ranked if part is not None]
-    sizes = np.array([len(part.y) for part in parts])
-    total, shares = int(sizes.sum()), sizes / max(1, sizes.sum())
-    spread = math.sqrt(shares**2 @ [part.chance for part in parts])
-    if not spread > 0:
-        return RankTest(method, 0.5, 0.0, 1.0, 1.0, tests)
-    auc = float(shares @ [part.area for part in parts])
-    half = _Z * math.sqrt(shares**2 @ [part.own for part in parts])
-    p_value = float(norm.sf((auc - 0.5) / spread))
+    mixed = [k for k in np.unique(folds) if len(np.unique(y[folds == k])) > 1]
+    if not mixed:
+        return RankTest(method, 0.5, 1.0, tests)
+    parts = [np.flatnonzero(folds == k) for k in mixed]
+    total = sum(map(len, parts))
+    worth, variance = np.zeros(scores.shape), 0.0
+    for rows in parts:
+        share, (placed, spread) = len(rows) / total, place(scores[rows], y[rows])
+        worth[rows] = share * placed
+        variance += share**2 * spread
+    lead = float(worth[np.arange(len(y)), y].sum())
+    p_value = float(norm.sf(lead / math.sqrt(variance))) if variance > 0 else 1.0
     if _TINY < p_value < SIGNAL and total <= _REORDERED_ROWS:
-        p_value = max(p_value, _reordered(parts, auc))
-    low, high = max(0.0, auc - half), min(1.0, auc + half)
-    return RankTest(method, auc, low, high, min(1.0, tests * p_value), tests)
+        p_value = max(p_value, _reordered(worth, y, parts, lead))
+    return RankTest(method, 0.5 + lead, min(1.0, tests * p_value), tests)
 
 
-def _reordered(parts: "list[_Placements]", auc: float) -> float:
+def _reordered(worth: Floats, y: Ints, parts: list[Ints], lead: float) -> float:
     """Return the share of random orders of the labels, within folds, that rank as well."""
     rng = np.random.default_rng(0)
-    total = sum(len(part.y) for part in parts)
     as_good = 0
     for _ in range(_ORDERS // 1000):
-        areas = np.zeros(1000)
-        for part in parts:
-            orders = rng.permuted(np.tile(part.y, (1000, 1)), axis=1)
-            areas += len(part.y) / total * part.areas(orders)
-        as_good += int((areas >= auc - 1e-12).sum())
+        found = np.zeros(1000)
+        for rows in parts:
+            orders = rng.permuted(np.tile(y[rows], (1000, 1)), axis=1)
+            found += worth[rows, orders].sum(axis=1)
+        as_good += int((found >= lead - 1e-12).sum())
     return (1 + as_good) / (1 + _ORDERS)
 
 
-@dataclass(frozen=True)
-class _Placements:
-    """How the rows of a fold are ranked."""
+def place(scores: Floats, y: Ints) -> tuple[Floats, float]:
+    """Rank the rows of a fold by each class.
 
-    y: Ints  # their classes
-    worth: (
-        Floats  # what a row (n of them) adds to a mean AUC of ½ if it has a class (a column each)
-    )
-    area: float  # the mean AUC of the classes against the rest
-    chance: float  # its variance over all orders of the labels
-    own: float  # and over samples of such rows
-
-    @classmethod
-    def of(cls, scores: Floats, y: Ints) -> "_Placements | None":
-        """Rank rows; None if they have one class only."""
-        from scipy.stats import rankdata
-
-        n, n_classes = scores.shape
-        counts = np.bincount(y, minlength=n_classes).astype(np.float64)
-        ranked = [k for k in range(n_classes) if 0 < counts[k] < n]
-        if not ranked:
-            return None
-        if n_classes == 2:
-            ranked = [1]  # the other column says the same
-        worth, own = np.zeros((n, n_classes)), 0.0
-        for k in ranked:
-            ranks = rankdata(scores[:, k])
-            pairs = counts[k] * (n - counts[k])
-            worth[:, k] = (ranks - (n + 1) / 2) / (pairs * len(ranked))
-            own += _variance_of_area(ranks, y == k) / len(ranked) ** 2
-        mean = worth @ (counts / n)
-        within = float((counts @ (worth**2).sum(axis=0)) - n * (mean**2).sum())
-        area = 0.5 + float(worth[np.arange(n), y].sum())
-        return cls(y, worth, area, within / (n - 1), own)
-
-    def areas(self, orders: Ints) -> Floats:
-        """Return the mean AUC of each order of the labels."""
-        return np.asarray(0.5 + self.worth[np.arange(len(self.y)), orders].sum(axis=1))
-
-
-def _variance_of_area(ranks: Floats, positive: Flags) -> float:
-    """Return the variance of an AUC by its two kinds of placements (DeLong)."""
+    Return what a row would add to a mean AUC of ½ if it had a class (a column each), and the
+    variance of the sum over all orders of the labels.
+    """
     from scipy.stats import rankdata
 
-    m, n = int(positive.sum()), int((~positive).sum())
-    above = (ranks[positive] - rankdata(ranks[positive])) / n
-    below = 1 - (ranks[~positive] - rankdata(ranks[~positive])) / m
-    floor = 0.25 / (m + n)  # of perfect placements, too, others could have been drawn
-    return float(
-        max(above.var(ddof=1) if m > 1 else 0.25, floor) / m
-        + max(below.var(ddof=1) if n > 1 else 0.25, floor) / n
-    )
+    n, n_classes = scores.shape
+    counts = np.bincount(y, minlength=n_classes).astype(np.float64)
+    # Of two classes, the other column says the same.
+    ranked = [1] if n_classes == 2 else np.flatnonzero(counts).tolist()
+    worth = np.zeros((n, n_classes))
+    for k in ranked:
+        pairs = counts[k] * (n - counts[k])
+        worth[:, k] = (rankdata(scores[:, k]) - (n + 1) / 2) / (pairs * len(ranked))
+    mean = worth @ (counts / n)
+    return worth, float(counts @ (worth**2).sum(axis=0) - n * (mean**2).sum()) / (n - 1)
 
 
 def chance_separable(n: int, d: int) -> float:
@@ -442,10 +402,6 @@ class LearningCurve:
             f"the learning curve of {self.method} {end} ({', '.join(some)} and {most} errors after "
             f"{', '.join(few)} and {all_of_them} rows)"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and strings."""
-        return dict(vars(self))
 
 
 def has_levelled(quarter: Flags, half: Flags, every: Flags, metric: Metric) -> bool:
