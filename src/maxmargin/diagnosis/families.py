@@ -134,7 +134,7 @@ class Ladder:
         self.gain: dict[str, Any] = {}  # how each compares with the best before it
         size = max(100, int(most * np.sqrt(clock.max_time / 30.0)))
         self.rows = draw_rows(table.y, size, rng)
-        self.columns = measure_columns(table.X, self.rows)
+        self.columns = measure_columns(table.X)
         self.messages = describe_columns(table, self.columns)
         self.sample: Sample
 
@@ -287,7 +287,7 @@ def _score_held_out(
 ) -> Floats:
     """Return scores of each held-out row, by fits to a share of the others."""
     # Folds of one setting share its matrix.
-    order = sorted(range(len(chosen)), key=lambda k: (chosen[k].scaled, repr(chosen[k].settings)))
+    order = sorted(range(len(chosen)), key=lambda k: repr(chosen[k]))
     scores = np.empty((len(sample.y), sample.n_classes))
     for k in order:
         (scores[sample.folds == k],) = learn_fold(learn, sample, [chosen[k]], (k,), share)
@@ -437,23 +437,21 @@ def _boosted_trees(sample: Sample) -> list[Candidate]:
 
 
 class Family(NamedTuple):
-    """A kind of rule: what it is called, what is tried of it, and what is offered if nothing is."""
+    """A kind of rule: what it is called, and what is tried of it."""
 
     name: str
     words: str  # what it is called in sentences
     settings: Callable[[Sample], list[Candidate]]
-    offered: Candidate
     flexible: bool = True  # with enough rows it learns any boundary
     dense: bool = False  # needs rows that are written out
 
 
 TREES = "gradient boosting"
-_NETWORK = Candidate("network", (("hidden_layer_sizes", (64,)),), True)
 # The ladder from the simplest on; gradient boosting, the yardstick from outside, comes last.
 FAMILIES = (
-    Family("planes", "a plane", _planes, Candidate("linear"), False),
-    Family("kernels", "an RBF kernel", _kernels, Candidate("kernel")),
-    Family("k-NN", "k-NN", _neighbours, Candidate("k-NN")),
-    Family("networks", "a network", _networks, _NETWORK, dense=True),
-    Family(TREES, TREES, _boosted_trees, Candidate(TREES), dense=True),
+    Family("planes", "a plane", _planes, False),
+    Family("kernels", "an RBF kernel", _kernels),
+    Family("k-NN", "k-NN", _neighbours),
+    Family("networks", "a network", _networks, dense=True),
+    Family(TREES, TREES, _boosted_trees, dense=True),
 )

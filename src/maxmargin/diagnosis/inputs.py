@@ -1,6 +1,5 @@
 """What is diagnosed: checked rows and labels, samples of them, equal rows, facts about columns."""
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +34,6 @@ _SMALLEST = 1e-90  # spread of rows that costs can be relative to
 _LARGEST = 1e140  # products of two such numbers, and sums of them, are still finite
 _WIDE = 0.1  # share of nonzeros below which sparse rows stay sparse
 _DENSE_SIZE = 40_000_000  # numbers that may be written out
-_MOST_COMBINATIONS = 1024
 
 
 @dataclass
@@ -312,47 +310,26 @@ def equal_rows(X: Any) -> Ints:
     return np.array([known.setdefault(one, len(known)) for one in hashes], dtype=np.int64)
 
 
-def is_truth_table(X: Any, group: Ints) -> bool:
-    """Return whether the rows are all combinations of the values of their columns.
-
-    ``group`` numbers equal rows alike. Of such rows none is left to predict.
-
-    Examples
-    --------
-    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    >>> is_truth_table(X, np.arange(4)), is_truth_table(X[:3], np.arange(3))
-    (True, False)
-    """
-    first = np.unique(group, return_index=True)[1]
-    if max(len(first), X.shape[1]) > _MOST_COMBINATIONS:
-        return False
-    dense = X[first].toarray() if sp.issparse(X) else X[first]
-    levels = [len(np.unique(column)) for column in dense.T]
-    return math.prod(levels) == len(first) and sum(count > 1 for count in levels) > 1
-
-
 # ------------------------------------------------------------------- facts about columns
 
 _UNEVEN = 10.0  # ratio of the sizes of columns from which scaling is tried
 _WIDE_UNEVEN = 1000.0  # the same for rows that stay sparse
 _IMBALANCED = 10.0
-_RANK_COLUMNS = 1000
 
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Scales and constants of columns; all exact, but for the rank."""
+    """Scales and constants of columns."""
 
     ratio: float  # of the largest column to the smallest: deviations, or entries if sparse
     largest: int
     smallest: int
     constant: list[int]
-    rank: int | None  # dimension of the flat that holds the rows examined, if it was computed
     uneven: bool
 
 
-def measure_columns(X: Any, rows: Ints) -> ColumnFacts:
-    """Measure the columns; their rank on the given rows."""
+def measure_columns(X: Any) -> ColumnFacts:
+    """Measure the columns."""
     if wide := sp.issparse(X):
         low, high = (extreme.toarray().ravel() for extreme in (X.min(axis=0), X.max(axis=0)))
         sizes = np.maximum(high, -low).astype(np.float64)
@@ -361,16 +338,12 @@ def measure_columns(X: Any, rows: Ints) -> ColumnFacts:
     constant = np.flatnonzero(low == high).tolist()
     varying = np.flatnonzero((low < high) & (sizes > 0))
     if len(varying) == 0:
-        return ColumnFacts(1.0, 0, 0, constant, 0, False)
+        return ColumnFacts(1.0, 0, 0, constant, False)
     largest = int(varying[sizes[varying].argmax()])
     smallest = int(varying[sizes[varying].argmin()])
-    ratio, rank = float(sizes[largest] / sizes[smallest]), None
-    if X.shape[1] <= _RANK_COLUMNS:
-        some = X[rows][:, varying]
-        dense = (some.toarray() if wide else some) / sizes[varying]
-        rank = int(np.linalg.matrix_rank(dense - dense.mean(axis=0), rtol=1e-6))
+    ratio = float(sizes[largest] / sizes[smallest])
     uneven = ratio > (_WIDE_UNEVEN if wide else _UNEVEN)
-    return ColumnFacts(ratio, largest, smallest, constant, rank, uneven)
+    return ColumnFacts(ratio, largest, smallest, constant, uneven)
 
 
 def describe_columns(table: DiagnosedTable, columns: ColumnFacts) -> list[str]:

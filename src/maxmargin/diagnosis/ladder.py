@@ -3,12 +3,14 @@
 Verdict and advice rest on the same comparisons.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin._typing import Ints
 from maxmargin.diagnosis import families
@@ -21,7 +23,6 @@ from maxmargin.diagnosis.inputs import (
     choose_scoring,
     find_groups,
     is_regression,
-    is_truth_table,
 )
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.planes import (
@@ -35,12 +36,12 @@ from maxmargin.diagnosis.planes import (
 from maxmargin.diagnosis.regression import diagnose_numbers
 from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
 from maxmargin.diagnosis.significance import (
+    ChanceTest,
     LearningCurve,
     Metric,
-    RankTest,
     chance_separable,
     hopeless,
-    rank,
+    names_classes,
 )
 from maxmargin.runtime.clock import Clock, OutOfTimeError
 from maxmargin.validation.data import generator
@@ -51,7 +52,7 @@ _SMALL = 0.15  # of the constant's error: a plane that errs no more predicts nea
 _CV_ROWS = 2500  # rows that are cross-validated when there are 30 seconds
 _CV_ROWS_OF_MANY = 2000  # with many classes
 _TREE_CLASSES = 30
-_WIDE_CLASSES = 5
+_MOST_COMBINATIONS = 1024
 
 
 def diagnose(
@@ -189,7 +190,7 @@ class _Rungs(Ladder):
         scoring: str,
     ) -> None:
         self.scoring = scoring
-        self.signal: list[RankTest] = []
+        self.signal: list[ChanceTest] = []
         self.chance = 0.0
         self.curves: list[LearningCurve] = []
         self.errs, self.bound = False, ""  # what is known of the least possible error
@@ -222,7 +223,7 @@ class _Rungs(Ladder):
     def _find_conflicts(self) -> Rung:
         """Find equal rows with different labels."""
         group, n = self.groups, len(self.table.y)
-        self.conflicts = found = find_conflicts(group, self.table.y, self.table.n_classes)
+        self.conflicts = found = find_conflicts(group, self.table.y)
         copies = n - int(group.max()) - 1
         message = f"no equal rows have different labels ({copies} are copies of other rows)."
         if found.groups:
@@ -243,7 +244,7 @@ class _Rungs(Ladder):
         """Ask whether planes separate the classes."""
         name = "separability"
         if self.conflicts.groups:
-            self.planes = Planes(False, {}, 0)
+            self.planes = Planes(False, {})
             return Rung.skipped(name, "equal rows with different labels rule it out.")
         self.planes = planes = find_planes(self.table, self.clock)
         if planes.separable is None and self.clock.over:
@@ -255,10 +256,8 @@ class _Rungs(Ladder):
             message = f"planes separate every two classes, with margin {planes.margin:.4g}."
         # How likely planes separate random labels: of the largest pair, at best.
         largest = int(np.sort(np.bincount(self.table.y))[-2:].sum())
-        dimension = self.columns.rank
-        if dimension is None:
-            dimension = self.table.X.shape[1]
-        self.chance = chance_separable(largest, dimension)
+        varying = self.table.X.shape[1] - len(self.columns.constant)
+        self.chance = chance_separable(largest, varying)
         evidence = {
             "separable": planes.separable,
             "margin": planes.margin,
@@ -266,7 +265,7 @@ class _Rungs(Ladder):
             "mistake_bound": planes.mistake_bound,
             "chance_if_labels_were_random": self.chance,
         }
-        return Rung(name, message, True, planes.rows_seen, evidence, found)
+        return Rung(name, message, True, len(self.table.y), evidence, found)
 
     # ------------------------------------------------------------ rules, cross-validated
 
@@ -296,20 +295,23 @@ class _Rungs(Ladder):
     # ------------------------------------------------------------ what it all amounts to
 
     def _find_signal(self) -> Rung:
-        """Ask whether any rule ranks rows better than by chance."""
-        y, folds, tests = self.sample.y, self.sample.folds, len(self.scored)
-        ranked = [rank(one.name, one.scores, y, folds, tests) for one in self.scored.values()]
-        self.signal = sorted(ranked, key=lambda test: test.p_value)
+        """Ask whether any rule names classes better than by chance."""
+        y, tests = self.sample.y, len(self.scored)
+        found = [
+            names_classes(one.name, one.scores.argmax(axis=1), y, tests)
+            for one in self.scored.values()
+        ]
+        self.signal = sorted(found, key=lambda test: test.p_value)
         # What was not tried in time might have found some.
         if not self.scored or (self.late and self.silent):
             self.signal = []
             return Rung.skipped("signal", "not all methods could be compared.")
-        majority = float(self.sample.majority.mean())
-        message = f"none of {tests} methods is shown to rank rows better than chance."
-        if not self.silent:
-            message = f"{self.signal[0]}; the largest class has {majority:.2%} of the rows."
-        evidence = {"majority_accuracy": majority, "tests": [one.to_dict() for one in self.signal]}
-        return Rung("signal", message, True, len(self.rows), evidence, self.signal[0])
+        evidence = {
+            "majority_accuracy": float(self.sample.majority.mean()),
+            "tests": [test.to_dict() for test in self.signal],
+        }
+        best = self.signal[0]
+        return Rung("signal", f"{best}.", True, len(self.rows), evidence, best)
 
     @property
     def silent(self) -> bool:
@@ -321,9 +323,8 @@ class _Rungs(Ladder):
         """Whether there are so few rows that not even a faultless rule could show signal."""
         if not self.signal:
             return True
-        y, tests = self.sample.y, self.signal[0].tests
-        faultless = np.asarray(y[:, np.newaxis] == np.arange(self.table.n_classes), dtype=float)
-        return not rank("", faultless, y, self.sample.folds, tests).significant
+        y = self.sample.y
+        return not names_classes("", y, y, self.signal[0].tests).significant
 
     def _estimate_overlap(self) -> Rung:
         """Bound the least possible error from above, and ask whether more rows would lower it."""
@@ -372,19 +373,20 @@ class _Rungs(Ladder):
 
         Twice at least; or the rows are too few to be cross-validated, like the four of XOR.
         """
-        if self.conflicts.groups or not is_truth_table(self.table.X, self.groups):
+        copies = np.bincount(self.groups)
+        if self.conflicts.groups or sp.issparse(self.table.X) or len(copies) > _MOST_COMBINATIONS:
             return False
-        return self.too_few or bool(np.bincount(self.groups).min() > 1)
+        levels = [len(np.unique(column)) for column in self.table.X.T]
+        complete = math.prod(levels) == len(copies) and sum(n > 1 for n in levels) > 1
+        return complete and (self.too_few or bool(copies.min() > 1))
 
     def _give_up_rows(self) -> Rung:
         """Bound how many rows keep planes from separating the classes."""
-        name, n, classes = "giving up", len(self.table.y), self.table.n_classes
+        name, n = "giving up", len(self.table.y)
         if self.planes.separable:
             return Rung.skipped(name, "no row has to be given up.")
         if self.conflicts.decisive or self.overlapping or self.curved or self.silent:
             return Rung.skipped(name, "it cannot change the verdict.")
-        if self.sample.wide and classes > _WIDE_CLASSES:
-            return Rung.skipped(name, f"{classes} classes of wide rows take too long, two by two.")
         worth = n * Metric.of(self.scoring, self.table.y).weight
         self.given_up = found = give_up(self.table, self.clock, worth)
         evidence = {"at_most": found.at_most, "rows": found.rows}
@@ -456,8 +458,8 @@ def _no_signal(rungs: _Rungs) -> tuple[str, str, Any]:
         )
         return "undecided", reason, witness
     reason = (
-        f"none of {len(rungs.scored)} methods is shown to rank rows better than chance. The one "
-        f"that comes nearest: {rungs.signal[0]}."
+        f"none of {len(rungs.scored)} methods is shown to name classes better than by chance. The "
+        f"one that comes nearest: {rungs.signal[0]}."
     )
     return "no signal", reason, witness
 
@@ -612,6 +614,5 @@ def _alternatives(rungs: _Rungs, advised: Candidate) -> list[Alternative]:
             found.append(Alternative(name, best, scored.score, low, high, note))
             continue
         why = next(rung.answer for rung in rungs.answers if rung.name == name)
-        candidate = replace(family.offered, sparse=sample.sparse, wide=sample.wide)
-        found.append(Alternative(name, candidate, note=why))
+        found.append(Alternative(name, family.settings(sample)[0], note=why))
     return found

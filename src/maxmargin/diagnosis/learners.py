@@ -210,14 +210,9 @@ class FoldMatrix:
 
     def __init__(self, kernel: Kernel, sample: Sample, scaled: bool) -> None:
         self._y, self._n_classes = sample.y, sample.n_classes
-        n = len(self._y)
-        order = np.lexsort((sample.folds, self._y))
-        self._position = np.empty(n, np.int64)
-        self._position[order] = np.arange(n)
-        rows = sample.form(scaled)[order]
         # The type that a search takes, too, so that only one is compiled.
-        self._K = Gram(kernel, rows).materialize()
-        self._workspace = Workspace.of(n, self._K.dtype)
+        self._K = Gram(kernel, sample.form(scaled)).materialize()
+        self._workspace = Workspace.of(len(self._y), self._K.dtype)
 
     def scores(self, costs: Floats, train: Ints, test: Ints, balanced: bool) -> list[Floats]:
         """Return a score of each class for the test rows, by the machine of each cost.
@@ -249,9 +244,8 @@ class FoldMatrix:
     def follow(self, loss: Loss, costs: Floats, rows: Ints, test: Ints) -> Floats:
         """Return the scores of the test rows by the machine of each cost, fitted to some rows."""
         rising = np.argsort(costs, kind="stable")
-        tested = np.sort(self._position[test])
-        problem = OnMatrix.stated(loss, True, self._position[rows])
-        path = problem.solve(self._K, costs[rising], _KERNEL_GAP, self._workspace, tested)
+        problem = OnMatrix.stated(loss, True, rows)
+        path = problem.solve(self._K, costs[rising], _KERNEL_GAP, self._workspace, test)
         found = np.empty((len(costs), len(test)))
         found[rising] = path.scores
-        return found[:, np.searchsorted(tested, self._position[test])]
+        return found

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.metrics.cluster import contingency_matrix
 
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.diagnosis.inputs import DiagnosedTable, draw_rows, scaler
@@ -37,21 +38,19 @@ class Conflicts:
         return self.share >= FORCED
 
 
-def find_conflicts(group: Ints, y: Ints, n_classes: int) -> Conflicts:
+def find_conflicts(group: Ints, y: Ints) -> Conflicts:
     """Find the groups of equal rows with more than one label, exactly and over all rows.
 
     ``group`` numbers rows from 0 on, equal rows alike.
 
     Examples
     --------
-    >>> found = find_conflicts(np.array([0, 1, 0, 0]), np.array([0, 0, 1, 1]), 2)
+    >>> found = find_conflicts(np.array([0, 1, 0, 0]), np.array([0, 0, 1, 1]))
     >>> found.groups, found.errors, found.share
     ([array([0, 2, 3])], 1, 0.25)
     """
-    sizes = np.bincount(group)
-    cells, counts = np.unique(group * np.int64(n_classes) + y, return_counts=True)
-    most = np.zeros(len(sizes), dtype=np.int64)
-    np.maximum.at(most, cells // n_classes, counts)
+    counts = contingency_matrix(group, y, sparse=True, dtype=np.int64)
+    sizes, most = np.bincount(group), counts.max(axis=1).toarray().ravel()
     mixed = np.flatnonzero(most < sizes)
     order, ends = np.argsort(group, kind="stable"), np.cumsum(sizes)
     groups = [order[ends[g] - sizes[g] : ends[g]] for g in mixed]
@@ -68,7 +67,6 @@ class Planes:
 
     separable: bool | None  # None if some pair is undecided and none overlaps
     pairs: dict[tuple[int, int], Separation]  # by the numbers of the classes, as far as examined
-    rows_seen: int
 
     @property
     def decisive(self) -> Separation | None:
@@ -98,19 +96,18 @@ def list_pairs(table: DiagnosedTable) -> Iterator[tuple[int, int, Ints]]:
 def find_planes(table: DiagnosedTable, clock: Clock) -> Planes:
     """Ask about every two classes, and stop at the first two that no plane separates."""
     pairs: dict[tuple[int, int], Separation] = {}
-    seen = np.zeros(len(table.y), dtype=bool)
     separable: bool | None = True
     for i, j, rows in list_pairs(table):
         if clock.over:
-            return Planes(None, pairs, int(seen.sum()))
+            return Planes(None, pairs)
         labels = (table.label(i), table.label(j))
         found = decide(table.X[rows], table.y[rows] == j, labels, rows, True, clock.left)
-        pairs[i, j], seen[rows] = found, True
+        pairs[i, j] = found
         if found.separable is not True:
             separable = found.separable
         if separable is False:
             break
-    return Planes(separable, pairs, int(seen.sum()))
+    return Planes(separable, pairs)
 
 
 # ------------------------------------------------------------------- rows to give up

@@ -17,7 +17,7 @@ from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
 from maxmargin.diagnosis.significance import (
     LEVEL,
     SIGNAL,
-    ErrorComparison,
+    Comparison,
     amount,
     compare_errors,
     explained,
@@ -94,7 +94,7 @@ class _Fitted:
             f"{mae} ({least} to {most})"
         )
 
-    def beside(self, rival: "_Fitted", tests: int, level: float = LEVEL) -> ErrorComparison:
+    def beside(self, rival: "_Fitted", tests: int, level: float = LEVEL) -> Comparison:
         """Compare absolute errors, row by row."""
         own, other = ((one.name, np.abs(one.off)) for one in (self, rival))
         return compare_errors(own, other, tests, level)
@@ -144,9 +144,9 @@ class _Regression(Ladder):
     """The questions about numbers, each of which returns its rung, and all that is known."""
 
     families = (
-        Family("planes", "a plane", _planes, Candidate("linear regression")),
-        Family("kernels", "an RBF kernel", _kernels, Candidate("kernel regression")),
-        Family(TREES, TREES, _boosted_trees, Candidate("boosted regression"), dense=True),
+        Family("planes", "a plane", _planes),
+        Family("kernels", "an RBF kernel", _kernels),
+        Family(TREES, TREES, _boosted_trees, dense=True),
     )
 
     def __init__(
