@@ -13,42 +13,41 @@ out there is no answer (``OutOfTimeError``), rather than another one.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.diagnosis.inputs import (
+    DENSE_COLUMNS,
     DiagnosedTable,
     Sample,
-    as_learnt,
     describe_columns,
     draw_rows,
-    is_wide,
     measure_columns,
 )
 from maxmargin.diagnosis.learners import (
     Candidate,
     FoldLearner,
-    fit_each,
-    fit_kernels,
-    fit_neighbours,
-    fit_planes,
+    fit_settings,
     learn_fold,
-    score_fresh,
 )
-from maxmargin.diagnosis.result import Rung
-from maxmargin.diagnosis.significance import LearningCurve, Metric, has_levelled
+from maxmargin.diagnosis.result import Diagnosis, Rung
+from maxmargin.diagnosis.significance import (
+    Comparison,
+    LearningCurve,
+    Metric,
+    compare,
+    has_levelled,
+)
+from maxmargin.inspection.code import describe
 from maxmargin.runtime.clock import Clock, OutOfTimeError
 from maxmargin.runtime.progress import progress
 
 N_FOLDS = 5
-_FRESH = 2  # times as many fresh rows as are cross-validated, on which families are compared
-_MOST_FRESH = 10_000
-_BEYOND_NOISE = 2.33  # standard deviations: by chance one time in a hundred
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +56,10 @@ class Scored:
 
     name: str  # what it is called in sentences
     best: Candidate  # the setting with the best score over all inner folds
-    scores: Floats  # of each class (columns) for rows not fitted to: out of fold, or fresh
+    scores: Floats  # of each class (columns), out of fold
     metric: Metric  # by which families are compared
-    table: dict[Candidate, float]  # the mistakes of each setting, as the metric counts inner folds
-    learn: FoldLearner
-    chosen: tuple[Candidate, ...]  # the setting of each fold; all alike if there are fresh rows
+    chosen: tuple[Candidate, ...]  # the setting of each fold
+    n_settings: int
 
     @property
     def right(self) -> Flags:
@@ -73,6 +71,16 @@ class Scored:
         """Score by the metric, on rows that were not fitted to."""
         return self.metric.score(self.right)
 
+    def __str__(self) -> str:
+        n = len(self.right)
+        if self.metric.name == "accuracy":
+            return f"{self.name} is right on {self.score:.2%} of {n} rows"
+        return f"{self.name} has a balanced accuracy of {self.score:.2%} on {n} rows"
+
+    def beside(self, rival: "Scored", tests: int) -> Comparison:
+        """Compare right answers, row by row."""
+        return compare((self.name, self.right), (rival.name, rival.right), self.metric, tests)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings."""
         return {
@@ -83,7 +91,7 @@ class Scored:
             "errors": int((~self.right).sum()),
             "rows": len(self.right),
             "best": self.best.to_dict(),
-            "settings": len(self.table),
+            "settings": self.n_settings,
         }
 
 
@@ -114,35 +122,35 @@ class Ladder:
     when there are 30 seconds.
     """
 
+    families: "tuple[Family, ...]" = ()
+    needed: tuple[str, ...] = ("planes", "kernels")  # else the verdict could be another one
+
     def __init__(
         self, table: DiagnosedTable, groups: Ints, clock: Clock, rng: np.random.Generator, most: int
     ) -> None:
         self.table, self.groups, self.clock, self.rng = table, groups, clock, rng
         self.answers: list[Rung] = []
+        self.scored: dict[str, Any] = {}  # families that were tried, by name
+        self.gain: dict[str, Any] = {}  # how each compares with the best before it
         size = max(100, int(most * np.sqrt(clock.max_time / 30.0)))
         self.rows = draw_rows(table.y, size, rng)
-        self.columns = measure_columns(table.X, self.rows)
+        self.columns = measure_columns(table.X)
         self.messages = describe_columns(table, self.columns)
         self.sample: Sample
 
     def draw_sample(self, target: Any, metric: Any, seed: int = 0) -> None:
-        """Draw folds, and others to score on if there are many, none equal to a row in a fold."""
-        X, rows, wide = self.table.X, self.rows, is_wide(self.table.X)
+        """Draw folds of the rows to compare learners on."""
+        X, rows = self.table.X, self.rows
         self.sample = Sample(
-            X=as_learnt(X[rows], wide),
+            X=X[rows],
             y=target[rows],
             folds=make_folds(target[rows], self.groups[rows], self.rng),
             metric=metric,
-            sparse=sp.issparse(X),
-            wide=wide,
+            sparse=self.table.sparse,
             uneven=self.columns.uneven,
             seed=seed,
             over=lambda: self.clock.over,
         )
-        others = np.flatnonzero(~np.isin(self.groups, self.groups[rows]))
-        if len(others) >= _FRESH * len(rows):
-            fresh = others[draw_rows(self.table.y[others], _MOST_FRESH, self.rng)]
-            self.sample.X_fresh, self.sample.y_fresh = as_learnt(X[fresh], wide), target[fresh]
 
     def ask(self, questions: Mapping[str, Callable[[], Rung]]) -> None:
         """Ask questions by their names, in order; each adds its rung, also if the time runs out."""
@@ -155,10 +163,65 @@ class Ladder:
                     late = "the time ran out: raise max_time."
                     self.answers.append(Rung(name, late, ran=False, late=True))
 
+    # ------------------------------------------------------------ rules, cross-validated
+
     @property
-    def n_compared(self) -> int:
-        """How many rows families are compared by."""
-        return len(self.sample.compared.y)
+    def trials(self) -> dict[str, Callable[[], Rung]]:
+        """The questions that try a family, by name."""
+        return {family.name: partial(self._try, family) for family in self.families}
+
+    def _try(self, family: "Family") -> Rung:
+        """Cross-validate a family, and compare it with the best below."""
+        name, rival, gain = family.name, self.chosen, None
+        if obstacle := self.obstacle(family):
+            return Rung.skipped(name, obstacle)
+        settings = family.settings(self.sample)
+        ring = name == "networks" or len(self.sample.y) > _SMALL
+        self.scored[name] = found = self.keep(
+            cross_validate(family.words, settings, self.sample, ring)
+        )
+        message, evidence = str(found), found.to_dict()
+        if rival:
+            self.gain[name] = gain = self._compare(name, rival)
+            message, evidence = f"{message}; {gain}", {**evidence, "comparison": gain.to_dict()}
+        return Rung(name, f"{message}.", True, len(self.rows), evidence, gain)
+
+    def keep(self, found: Scored) -> Any:
+        """Return what is kept of a family."""
+        return found
+
+    def obstacle(self, family: "Family") -> str:
+        """Return why a family is not tried, "" if it is."""
+        if family.dense and self.table.X.shape[1] > DENSE_COLUMNS:
+            return f"more than {DENSE_COLUMNS} columns take too long."
+        if family.name == TREES and self.sample.wide:
+            return "the rows are too sparse for it."
+        return ""
+
+    def _compare(self, name: str, rival: str) -> Any:
+        tests = 1 if name == "kernels" else 2  # the rules that are not large margins
+        return self.scored[name].beside(self.scored[rival], tests)
+
+    @property
+    def chosen(self) -> str:
+        """The rung of the ladder to use: the first, unless a later one is better beyond noise."""
+        current = ""
+        for name in (family.name for family in self.families if family.name in self.scored):
+            if name != TREES and (not current or self._compare(name, current).significant):
+                current = name
+        return current
+
+    @property
+    def outside(self) -> bool:
+        """Whether gradient boosting is better than the ladder's best beyond noise."""
+        return TREES in self.gain and self.gain[TREES].significant
+
+    @property
+    def winner(self) -> str:
+        """What to use: the rung of the ladder, unless gradient boosting is better."""
+        return TREES if self.outside else self.chosen
+
+    # ------------------------------------------------------------ what it all amounts to
 
     @property
     def late(self) -> list[str]:
@@ -166,49 +229,65 @@ class Ladder:
         return [rung.name for rung in self.answers if rung.late]
 
     @property
+    def unfinished(self) -> bool:
+        """Whether the time ran out before a question that the verdict rests on."""
+        return any(name in self.needed for name in self.late)
+
+    @property
     def run_out(self) -> str:
-        """The same in a sentence."""
+        """The late questions in a sentence."""
         *others, last = self.late
         missing = f"{', '.join(others)} and {last}" if others else last
         return f"the time ran out: raise max_time. Missing: {missing}."
 
-    def describe_rows(self) -> list[str]:
-        """Return which rows models were compared on, if not on all."""
-        seen, n = len(self.rows), len(self.table.y)
-        if self.sample.y_fresh is not None:
-            fitted = f"Models were fitted to {seen} of {n} rows"
-            return [f"{fitted}, and compared on {self.n_compared} others."]
-        return [f"Models were cross-validated on {seen} of {n} rows."] if seen < n else []
+    def describe_rows(self, verdict: str) -> list[str]:
+        """Return which rows models were compared on, if not on all, and what is missing."""
+        seen, n, found = len(self.rows), len(self.table.y), []
+        if self.scored and seen < n:
+            found.append(f"Models were cross-validated on {seen} of {n} rows.")
+        if self.late and verdict != "undecided":
+            found.append(f"T{self.run_out[1:]}")
+        return found
+
+    def conclude(self, candidate: Candidate, because: str, **found: Any) -> Diagnosis:
+        """Return the diagnosis, given the verdict and what goes with it."""
+        return Diagnosis(
+            candidate=candidate,
+            advice=f"{describe(candidate.estimator())}: {because}",
+            rungs=tuple(self.answers),
+            n_rows=self.table.X.shape[0],
+            n_features=self.table.X.shape[1],
+            seconds=self.clock.seconds,
+            **found,
+        )
 
 
 def cross_validate(
-    name: str, learn: FoldLearner, settings: Sequence[Candidate], sample: Sample, ring: bool
+    name: str,
+    settings: Sequence[Candidate],
+    sample: Sample,
+    ring: bool,
+    learn: FoldLearner = fit_settings,
 ) -> Scored:
     """Cross-validate a family, choosing its setting inside.
 
-    With ``ring``, each outer fold has two inner ones; otherwise all others. If there are fresh
-    rows, all folds choose the setting together, and the fresh rows score it.
+    With ``ring``, each outer fold has two inner ones; otherwise all others.
     """
     with threadpool_limits(1):  # the matrices are small: threads would only wait for each other
-        inner = inner_mistakes(learn, settings, sample, ring)
-        weight, total = sample.metric.weight, inner.sum(axis=0)
-        table = dict(zip(settings, _rounded(total @ weight).tolist(), strict=True))
-        best = _best_setting(settings, total, weight)
-        chosen = tuple(_best_setting(settings, own, weight) for own in inner)
-        if sample.y_fresh is not None:
-            chosen = (best,) * len(inner)
+        # Rounded, so that what is equal is so in any order of the sums.
+        lost = np.round(inner_mistakes(learn, settings, sample, ring) @ sample.metric.weight, 12)
+        best = settings[int(lost.sum(axis=0).argmin())]
+        chosen = tuple(settings[s] for s in lost.argmin(axis=1))
         scores = _score_held_out(learn, chosen, sample)
-    return Scored(name, best, scores, sample.compared, table, learn, chosen)
+    return Scored(name, best, scores, sample.metric, chosen, len(settings))
 
 
 def _score_held_out(
     learn: FoldLearner, chosen: Sequence[Candidate], sample: Sample, share: float = 1.0
 ) -> Floats:
     """Return scores of each held-out row, by fits to a share of the others."""
-    if sample.y_fresh is not None:
-        return learn_fold(score_fresh, sample, [chosen[0]], (), share)[0]
     # Folds of one setting share its matrix.
-    order = sorted(range(len(chosen)), key=lambda k: (chosen[k].scaled, repr(chosen[k].settings)))
+    order = sorted(range(len(chosen)), key=lambda k: repr(chosen[k]))
     scores = np.empty((len(sample.y), sample.n_classes))
     for k in order:
         (scores[sample.folds == k],) = learn_fold(learn, sample, [chosen[k]], (k,), share)
@@ -218,33 +297,13 @@ def _score_held_out(
 def draw_curve(found: Scored, sample: Sample) -> LearningCurve:
     """Fit a family to a quarter and to half of the rows as well."""
     with threadpool_limits(1):
-        some = [_score_held_out(found.learn, found.chosen, sample, share) for share in (0.25, 0.5)]
+        some = [_score_held_out(fit_settings, found.chosen, sample, s) for s in (0.25, 0.5)]
     quarter, half = (scores.argmax(axis=1) != found.metric.y for scores in some)
     wrong = quarter, half, ~found.right
-    fitted = len(sample.y) * (1.0 if sample.y_fresh is not None else 1 - 1 / N_FOLDS)
+    fitted = len(sample.y) * (1 - 1 / N_FOLDS)
     rows = tuple(round(share * fitted) for share in (0.25, 0.5, 1.0))
     errors = tuple(1 - found.metric.score(~flags) for flags in wrong)
     return LearningCurve(found.name, rows, errors, has_levelled(*wrong, found.metric))
-
-
-def _best_setting(settings: Sequence[Candidate], mistakes: Floats, weight: Floats) -> Candidate:
-    """Return the setting with the fewest mistakes (in each class, a column), as weighed.
-
-    Where columns are uneven, only a lead beyond noise is a reason not to scale them.
-    """
-    lost = _rounded(mistakes @ weight)
-    forms = [[s for s, one in enumerate(settings) if one.scaled is form] for form in (True, False)]
-    leaders = [min(form, key=lambda s: lost[s]) for form in forms if form]
-    if len(leaders) == 1:
-        return settings[leaders[0]]
-    scaled, plain = leaders
-    spread = np.sqrt(weight**2 @ (mistakes[scaled] + mistakes[plain] + 1))
-    return settings[plain if lost[scaled] - lost[plain] > _BEYOND_NOISE * spread else scaled]
-
-
-def _rounded(lost: Floats) -> Floats:
-    """Return what is equal as equal, whatever the order of the sums."""
-    return np.asarray(np.round(lost, 12))
 
 
 def inner_mistakes(
@@ -356,21 +415,6 @@ def _neighbours(sample: Sample) -> list[Candidate]:
     ]
 
 
-def _naive_bayes(sample: Sample) -> list[Candidate]:
-    """Multinomial for wide rows that count, else Gaussian; none for wide rows that do not."""
-    if not sample.wide:
-        priors = (1.0 / sample.n_classes,) * sample.n_classes
-        prior: dict[str, Any] = {"priors": priors} if _is_balanced(sample) else {}
-        return [_candidate(sample, "Gaussian naive Bayes", False, **prior)]
-    if sample.X.min() < 0:
-        return []
-    prior = {"fit_prior": False} if _is_balanced(sample) else {}
-    return [
-        _candidate(sample, "multinomial naive Bayes", False, alpha=alpha, **prior)
-        for alpha in (1.0, 0.1, 0.01)
-    ]
-
-
 def _networks(sample: Sample) -> list[Candidate]:
     """Small networks with one hidden layer."""
     tried: list[dict[str, Any]] = [
@@ -393,52 +437,21 @@ def _boosted_trees(sample: Sample) -> list[Candidate]:
 
 
 class Family(NamedTuple):
-    """A kind of rule: what it is called, what is tried of it, and what is offered if nothing is."""
+    """A kind of rule: what it is called, and what is tried of it."""
 
     name: str
-    rung: str  # the question that it is tried for
     words: str  # what it is called in sentences
-    learn: FoldLearner
     settings: Callable[[Sample], list[Candidate]]
-    offered: Candidate
     flexible: bool = True  # with enough rows it learns any boundary
     dense: bool = False  # needs rows that are written out
 
-    def score(self, sample: Sample) -> Scored | None:
-        """Cross-validate it; None if no setting suits the rows."""
-        settings = self.settings(sample)
-        ring = self.name == "networks" or len(sample.y) > _SMALL
-        return cross_validate(self.words, self.learn, settings, sample, ring) if settings else None
-
 
 TREES = "gradient boosting"
-_NETWORK = Candidate("network", (("hidden_layer_sizes", (64,)),), True)
-_BAYES = Candidate("Gaussian naive Bayes")
 # The ladder from the simplest on; gradient boosting, the yardstick from outside, comes last.
 FAMILIES = (
-    Family("planes", "planes", "a plane", fit_planes, _planes, Candidate("linear"), False),
-    Family("kernels", "kernels", "an RBF kernel", fit_kernels, _kernels, Candidate("kernel")),
-    Family("k-NN", "local rules", "k-NN", fit_neighbours, _neighbours, Candidate("k-NN")),
-    Family("naive Bayes", "local rules", "naive Bayes", fit_each, _naive_bayes, _BAYES, False),
-    Family("networks", "networks", "a network", fit_each, _networks, _NETWORK, dense=True),
-    Family(TREES, TREES, TREES, fit_each, _boosted_trees, Candidate(TREES), dense=True),
+    Family("planes", "a plane", _planes, False),
+    Family("kernels", "an RBF kernel", _kernels),
+    Family("k-NN", "k-NN", _neighbours),
+    Family("networks", "a network", _networks, dense=True),
+    Family(TREES, TREES, _boosted_trees, dense=True),
 )
-
-
-def refine_kernel(sample: Sample, found: Scored) -> Candidate:
-    """Return the best kernel machine around the best one found, at half the steps."""
-    best = found.best
-    C, gamma = best.get("C"), best.get("gamma")
-    settings = [
-        _candidate(sample, "kernel", best.scaled, C=two_digits(C * c), gamma=two_digits(gamma * g))
-        for g in (1.0, 0.5, 2.0)
-        for c in (0.3, 1.0, 3.0)
-        if (c, g) != (1.0, 1.0)
-    ]
-    try:
-        with threadpool_limits(1):
-            inner = inner_mistakes(fit_kernels, settings, sample, len(sample.y) > _SMALL)
-    except OutOfTimeError:
-        return best
-    lost = _rounded(inner.sum(axis=0) @ sample.metric.weight)
-    return settings[int(lost.argmin())] if lost.min() < found.table[best] - 1e-9 else best

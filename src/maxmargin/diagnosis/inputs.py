@@ -1,10 +1,11 @@
 """What is diagnosed: checked rows and labels, samples of them, equal rows, facts about columns."""
 
-import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,16 +25,15 @@ from maxmargin.validation.data import (
     check_targets,
     generator,
 )
-from maxmargin.validation.parameters import check_flag, check_number, shown
+from maxmargin.validation.parameters import check_number, shown
 
+DENSE_COLUMNS = 2000  # beyond, networks and trees are not asked
 FEWEST_NUMBERS = 8  # rows of a regression
 _UNEVEN_CLASSES = 0.6  # share of the largest class beyond which accuracy says too little
 _SMALLEST = 1e-90  # spread of rows that costs can be relative to
 _LARGEST = 1e140  # products of two such numbers, and sums of them, are still finite
-_BLOCK = 1 << 22  # numbers hashed at a time
 _WIDE = 0.1  # share of nonzeros below which sparse rows stay sparse
 _DENSE_SIZE = 40_000_000  # numbers that may be written out
-_MOST_COMBINATIONS = 1024
 
 
 @dataclass
@@ -42,7 +42,6 @@ class Arguments(BaseEstimator):
 
     scoring: Any
     max_time: Any
-    thorough: Any
     random_state: Any
     task: Any = None
 
@@ -57,7 +56,6 @@ class Arguments(BaseEstimator):
         if self.task not in TASKS:
             raise ValueError(f"task must be one of {TASKS}, got {self.task!r}")
         check_number(self, "max_time", above=0)
-        check_flag(self, "thorough")
         generator(self.random_state)
 
 
@@ -72,6 +70,7 @@ class DiagnosedTable:
     y: Ints
     classes: npt.NDArray[Any]
     names: list[str] | None
+    sparse: bool = False  # as they were given; ``X`` is sparse only if it is wide
 
     @property
     def n_classes(self) -> int:
@@ -107,7 +106,8 @@ def check_table(arguments: Arguments, X: Any, y: Any, feature_names: Any = None)
     _refuse_names(y)
     labels = check_labels(y, X.shape[0])
     classes = check_classes(arguments, labels)
-    return DiagnosedTable(X, np.searchsorted(classes, labels).astype(np.int64), classes, named)
+    numbers = np.searchsorted(classes, labels).astype(np.int64)
+    return DiagnosedTable(_write_out(X), numbers, classes, named, sp.issparse(X))
 
 
 def check_numbers(
@@ -123,7 +123,8 @@ def check_numbers(
         if len(target) < FEWEST_NUMBERS:
             why = f"{len(target)} rows are too few, {FEWEST_NUMBERS} are needed"
         raise ValueError(f"a regression cannot be diagnosed here: {why}")
-    return DiagnosedTable(X, np.zeros(len(target), dtype=np.int64), np.zeros(1), named), target
+    alike = np.zeros(len(target), dtype=np.int64)
+    return DiagnosedTable(_write_out(X), alike, np.zeros(1), named, sp.issparse(X)), target
 
 
 def is_regression(task: str | None, y: Any) -> bool:
@@ -149,6 +150,18 @@ def _check_rows(arguments: Arguments, X: Any, feature_names: Any) -> tuple[Any, 
     if named is not None and len(named) != X.shape[1]:
         raise ValueError(f"feature_names has {len(named)} names for {X.shape[1]} columns")
     return X, named
+
+
+def _write_out(X: Any) -> Any:
+    """Return rows as an array, unless they are so sparse, or so many, that they stay sparse."""
+    if not sp.issparse(X):
+        return X
+    size = X.shape[0] * X.shape[1]
+    if X.nnz >= _WIDE * size and X.shape[1] <= DENSE_COLUMNS and size <= _DENSE_SIZE:
+        return X.toarray()
+    # Some of scikit-learn's learners refuse 64-bit indices.
+    indices = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array((X.data, *indices), shape=X.shape)
 
 
 def _refuse_names(y: Any) -> None:
@@ -180,25 +193,6 @@ def draw_rows(y: Ints, size: int, rng: np.random.Generator) -> Ints:
     return np.sort(np.concatenate(drawn))
 
 
-def is_wide(X: Any) -> bool:
-    """Return whether rows are so sparse, or so many, that they should not be made dense."""
-    if not sp.issparse(X):
-        return False
-    size = X.shape[0] * X.shape[1]
-    return bool(X.nnz < _WIDE * size or X.shape[1] > 2000 or size > _DENSE_SIZE)
-
-
-def as_learnt(X: Any, wide: bool) -> Any:
-    """Return rows as learners get them: sparse only if they are wide."""
-    if not sp.issparse(X):
-        return X
-    if not wide:
-        return X.toarray()
-    # Some of scikit-learn's learners refuse 64-bit indices.
-    indices = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return sp.csr_array((X.data, *indices), shape=X.shape)
-
-
 def scaler(sparse: bool, wide: bool) -> Any:
     """Return what evens columns out: zeros of sparse rows stay zeros.
 
@@ -213,37 +207,29 @@ def scaler(sparse: bool, wide: bool) -> Any:
 class Sample:
     """Rows drawn to compare learners on: as they are, and with columns scaled.
 
-    ``X``, ``y`` and ``folds`` are cross-validated. Where there are many more rows, some of them
-    (``X_fresh``, ``y_fresh``) only score what cross-validation chose; else None.
-    Scaling looks at all rows that are cross-validated, but at no label.
+    Scaling looks at all of them, but at no label.
     """
 
     X: Any
     y: Ints
     folds: Ints
     metric: Metric
-    X_fresh: Any = None
-    y_fresh: Ints | None = None
-    sparse: bool = False  # as they were given; ``X`` is sparse only if it is wide
-    wide: bool = False
+    sparse: bool = False  # as they were given
     uneven: bool = False  # columns differ much in size
     separable: bool = False  # all rows, by planes
     seed: int = 0  # for learners that start at random
     over: Callable[[], bool] = bool  # whether the time has run out
-    _scaled: dict[bool, tuple[Any, Any]] = field(default_factory=dict)
     _shared: tuple[Any, Any] = (None, None)
+
+    @property
+    def wide(self) -> bool:
+        """Whether the rows stay sparse."""
+        return bool(sp.issparse(self.X))
 
     @property
     def n_classes(self) -> int:
         """How many classes there are."""
         return len(self.metric.weight)
-
-    @cached_property
-    def compared(self) -> Metric:
-        """The metric of the rows by which families are compared."""
-        if self.y_fresh is None:
-            return self.metric
-        return type(self.metric).of(self.metric.name, self.y_fresh, self.n_classes)
 
     @cached_property
     def turn(self) -> Floats:
@@ -255,38 +241,28 @@ class Sample:
         return turn
 
     @property
-    def strata(self) -> Ints:
-        """Which of the rows that families are compared by were scored by the same fit."""
-        fresh = self.y_fresh
-        return self.folds if fresh is None else np.zeros(len(fresh), dtype=np.int64)
-
-    @property
     def majority(self) -> Flags:
-        """Where naming the largest class is right, of the rows that families are compared by."""
-        return np.asarray(self.compared.y == np.bincount(self.y).argmax())
+        """Where naming the largest class is right."""
+        return np.asarray(self.y == np.bincount(self.y).argmax())
 
     @property
     def forms(self) -> list[bool]:
         """Whether to scale: both are tried if columns are uneven, else they stay as they are."""
         return [True, False] if self.uneven else [False]
 
-    def form(self, scaled: bool, centred: bool = False) -> tuple[Any, Any]:
-        """Return the rows and the fresh rows, with columns scaled if asked for."""
-        if not scaled:
-            return self.X, self.X_fresh
-        mean = centred or not self.sparse
-        if mean not in self._scaled:
-            fitted = scaler(not mean, self.wide).fit(self.X)
-            fresh = None if self.X_fresh is None else fitted.transform(self.X_fresh)
-            self._scaled[mean] = fitted.transform(self.X), fresh
-        return self._scaled[mean]
+    @cached_property
+    def _scaled(self) -> Any:
+        return scaler(False, self.wide).fit_transform(self.X)
+
+    def form(self, scaled: bool) -> Any:
+        """Return the rows, with columns scaled if asked for."""
+        return self._scaled if scaled else self.X
 
     def spread(self, scaled: bool) -> float:
         """Return the mean squared distance of the rows from their mean."""
-        X, _ = self.form(scaled)
-        squares: float = X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij->", X, X)
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        found = float(squares) / int(X.shape[0]) - float(mean @ mean)
+        X = self.form(scaled)
+        variances = mean_variance_axis(X, axis=0)[1] if self.wide else X.var(axis=0)
+        found = float(variances.sum(dtype=np.float64))
         return found if found > _SMALLEST else 1.0  # all rows are equal, or as good as
 
     def share(self, key: Any, compute: Callable[[], Any]) -> Any:
@@ -312,144 +288,78 @@ def find_groups(X: Any, given: Any = None) -> Ints:
 def equal_rows(X: Any) -> Ints:
     """Return a number for each row, the same for equal rows and for no others.
 
-    Rows are told apart by 128 bits: sums over columns of scrambled entries times random keys. That
-    two different rows agree in them is less likely than a broken machine.
+    Rows are compared by hashes of 128 bits. That two different rows agree in them is less likely
+    than a broken machine.
 
     Examples
     --------
     >>> equal_rows(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0], [-0.0, 0.0]])).tolist()
     [0, 1, 0, 1]
     """
-    n, d = X.shape
-    keys = np.random.default_rng(0).integers(2**64, size=(d, 2), dtype=np.uint64)
     if sp.issparse(X):
-        hashes = sp.csr_array((_scrambled(X.data), X.indices, X.indptr), shape=(n, d)) @ keys
+        X = sp.csr_array(X, copy=True)
+        X.sum_duplicates()  # which sorts them
+        X.eliminate_zeros()
+        parts = (
+            X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in pairwise(X.indptr.tolist())
+        )
     else:
-        step = max(1, _BLOCK // d)
-        hashes = np.vstack([_scrambled(X[i : i + step]) @ keys for i in range(0, n, step)])
-    bits = np.ascontiguousarray(hashes).view("V16").ravel()
-    _, first, group = np.unique(bits, return_index=True, return_inverse=True)
-    return np.asarray(np.unique(first[group], return_inverse=True)[1], dtype=np.int64)
-
-
-def is_truth_table(X: Any, group: Ints) -> bool:
-    """Return whether the rows are all combinations of the values of their columns.
-
-    ``group`` numbers equal rows alike. Of such rows none is left to predict.
-
-    Examples
-    --------
-    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    >>> is_truth_table(X, np.arange(4)), is_truth_table(X[:3], np.arange(3))
-    (True, False)
-    """
-    first = np.unique(group, return_index=True)[1]
-    if max(len(first), X.shape[1]) > _MOST_COMBINATIONS:
-        return False
-    dense = X[first].toarray() if sp.issparse(X) else X[first]
-    levels = [len(np.unique(column)) for column in dense.T]
-    return math.prod(levels) == len(first) and sum(count > 1 for count in levels) > 1
-
-
-def _scrambled(values: Any) -> Any:
-    """Return the bits of numbers, with high bits also in low places; zeros stay zeros."""
-    # Adding 0.0 turns −0.0, which equals 0.0, into it.
-    words = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-    return words ^ (words >> np.uint64(32))
+        parts = ((row + 0.0).tobytes() for row in X)  # −0.0 equals 0.0
+    known: dict[bytes, int] = {}
+    hashes = (blake2b(part, digest_size=16).digest() for part in parts)
+    return np.array([known.setdefault(one, len(known)) for one in hashes], dtype=np.int64)
 
 
 # ------------------------------------------------------------------- facts about columns
 
 _UNEVEN = 10.0  # ratio of the sizes of columns from which scaling is tried
-_WIDE_UNEVEN = 1000.0
+_WIDE_UNEVEN = 1000.0  # the same for rows that stay sparse
 _IMBALANCED = 10.0
-_COLLINEAR = 0.999
-_RANK_COLUMNS = 1000
 
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Scales, constants and collinearities of columns; all exact, but for what is said."""
+    """Scales and constants of columns."""
 
     ratio: float  # of the largest column to the smallest: deviations, or entries if sparse
     largest: int
     smallest: int
     constant: list[int]
-    rank: int | None  # dimension of the flat that holds the rows examined, if it was computed
-    nearly: list[tuple[int, int]]  # columns that are multiples of each other, or almost
-    rows_seen: int  # for rank and nearly
-    wide: bool = False
-
-    @property
-    def uneven(self) -> bool:
-        """Whether sizes differ by more than ten; in wide sparse rows, by more than a thousand."""
-        return self.ratio > (_WIDE_UNEVEN if self.wide else _UNEVEN)
+    uneven: bool
 
 
-def measure_columns(X: Any, rows: Ints) -> ColumnFacts:
-    """Measure the columns; rank and correlations on the given rows."""
-    sizes, constant = _column_sizes(X)
-    gone = np.flatnonzero(constant).tolist()
-    varying = np.flatnonzero(~constant & (sizes > 0))
+def measure_columns(X: Any) -> ColumnFacts:
+    """Measure the columns."""
+    if wide := sp.issparse(X):
+        low, high = (extreme.toarray().ravel() for extreme in (X.min(axis=0), X.max(axis=0)))
+        sizes = np.maximum(high, -low).astype(np.float64)
+    else:
+        low, high, sizes = X.min(axis=0), X.max(axis=0), X.std(axis=0, dtype=np.float64)
+    constant = np.flatnonzero(low == high).tolist()
+    varying = np.flatnonzero((low < high) & (sizes > 0))
     if len(varying) == 0:
-        return ColumnFacts(1.0, 0, 0, gone, 0, [], len(rows))
+        return ColumnFacts(1.0, 0, 0, constant, False)
     largest = int(varying[sizes[varying].argmax()])
     smallest = int(varying[sizes[varying].argmin()])
     ratio = float(sizes[largest] / sizes[smallest])
-    rank, nearly = _dependence(X[rows], varying) if X.shape[1] <= _RANK_COLUMNS else (None, [])
-    return ColumnFacts(ratio, largest, smallest, gone, rank, nearly, len(rows), is_wide(X))
-
-
-def _column_sizes(X: Any) -> tuple[Floats, Flags]:
-    if not sp.issparse(X):
-        return X.std(axis=0, dtype=np.float64), np.asarray(X.min(axis=0) == X.max(axis=0))
-    low, high = (extreme.toarray().ravel() for extreme in (X.min(axis=0), X.max(axis=0)))
-    if X.nnz > 0.3 * X.shape[0] * X.shape[1]:
-        return np.sqrt(mean_variance_axis(sp.csr_array(X), axis=0)[1]), low == high
-    return np.maximum(high, -low).astype(np.float64), low == high
-
-
-def _dependence(X: Any, varying: Ints) -> tuple[int, list[tuple[int, int]]]:
-    dense = (X[:, varying].toarray() if sp.issparse(X) else X[:, varying]).astype(np.float64)
-    dense -= dense.mean(axis=0)
-    length = np.linalg.norm(dense, axis=0)
-    columns = varying[length > 0]
-    if len(columns) == 0:
-        return 0, []
-    dense = dense[:, length > 0] / length[length > 0]
-    products = dense.T @ dense
-    values = np.linalg.eigvalsh(products)
-    rank = int((values > 1e-12 * len(values) * values[-1]).sum())
-    pairs = np.argwhere(np.triu(np.abs(products) > _COLLINEAR, 1))
-    return rank, [(int(i), int(j)) for i, j in columns[pairs]]
+    uneven = ratio > (_WIDE_UNEVEN if wide else _UNEVEN)
+    return ColumnFacts(ratio, largest, smallest, constant, uneven)
 
 
 def describe_columns(table: DiagnosedTable, columns: ColumnFacts) -> list[str]:
     """Return sentences, each with its number; none if there is nothing unusual."""
-    d = table.X.shape[1]
     found = []
     if columns.uneven:
         found.append(
             f"Columns are uneven: {table.column(columns.largest)} is {columns.ratio:.3g} times as "
             f"large as {table.column(columns.smallest)}."
         )
-    if columns.constant:
-        names = ", ".join(table.column(j) for j in columns.constant[:5])
-        more = " and more" if len(columns.constant) > 5 else ""
-        verb = "is" if len(columns.constant) == 1 else "are"
-        found.append(f"{len(columns.constant)} of {d} columns {verb} constant: {names}{more}.")
-    if columns.nearly:
-        i, j = columns.nearly[0]
-        pairs = "pair" if len(columns.nearly) == 1 else "pairs"
+    if constant := columns.constant:
+        names = ", ".join(table.column(j) for j in constant[:5])
+        more = " and more" if len(constant) > 5 else ""
+        verb = "is" if len(constant) == 1 else "are"
         found.append(
-            f"Some columns are nearly collinear ({len(columns.nearly)} {pairs}), such as "
-            f"{table.column(i)} and {table.column(j)}."
-        )
-    free = d - len(columns.constant)
-    if columns.rank is not None and columns.rank < min(free, columns.rows_seen - 1):
-        found.append(
-            f"The rows span {columns.rank} dimensions of {free} varying columns: some columns are "
-            "combinations of others."
+            f"{len(constant)} of {table.X.shape[1]} columns {verb} constant: {names}{more}."
         )
     counts = np.bincount(table.y)
     if counts.max() > _IMBALANCED * counts.min():

@@ -43,7 +43,8 @@ class Candidate:
     @property
     def shared(self) -> tuple[Any, ...]:
         """What settings have in common that can share work, such as a kernel matrix."""
-        return self.kind, self.scaled, self.get("gamma"), self.get("multi_class")
+        distinct = ("gamma", "multi_class", "epsilon")
+        return self.kind, self.scaled, *(self.get(name) for name in distinct)
 
     def learner(self) -> Any:
         """Return the learner itself, unfitted."""
@@ -64,13 +65,7 @@ class Candidate:
     @property
     def dense(self) -> bool:
         """Whether the learner needs dense rows (with the mean taken off, if scaled)."""
-        trees = "gradient boosting", "boosted regression"
-        return self.kind in ("network", "Gaussian naive Bayes", *trees)
-
-    @property
-    def linear(self) -> bool:
-        """Whether the classes are divided by planes."""
-        return self.kind in ("hard margin", "linear", "multinomial naive Bayes")
+        return self.kind in ("network", "gradient boosting", "boosted regression")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings."""
@@ -89,15 +84,12 @@ _KINDS = {  # named, since most of them are seldom imported
     "linear": "maxmargin.estimators:LinearSVC",
     "kernel": "maxmargin.estimators:SVC",
     "k-NN": "sklearn.neighbors:KNeighborsClassifier",
-    "Gaussian naive Bayes": "sklearn.naive_bayes:GaussianNB",
-    "multinomial naive Bayes": "sklearn.naive_bayes:MultinomialNB",
     "network": "sklearn.neural_network:MLPClassifier",
     "gradient boosting": "sklearn.ensemble:HistGradientBoostingClassifier",
     "majority": "sklearn.dummy:DummyClassifier",
     "constant": "sklearn.dummy:DummyRegressor",
     "linear regression": "maxmargin.estimators:LinearSVR",
     "kernel regression": "maxmargin.estimators:SVR",
-    "quantile": "maxmargin.estimators:QuantileSVR",
     "boosted regression": "sklearn.ensemble:HistGradientBoostingRegressor",
 }
 
@@ -127,23 +119,17 @@ def learn_fold(
     return learn(sample, settings, np.flatnonzero(~out & some), np.flatnonzero(out))
 
 
-def score_fresh(
+def fit_settings(
     sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
 ) -> list[Floats]:
-    """Fit a setting to rows of the sample, and score the fresh ones."""
-    del test
-    (best,) = settings
-    X, fresh = sample.form(best.scaled, best.dense)
-    return [fit_and_score(best.learner(), X[train], sample.y[train], fresh, sample.n_classes)]
-
-
-def fit_each(
-    sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
-) -> list[Floats]:
-    """Fit every setting by itself."""
-    found = []
+    """Fit settings that share work: on one matrix if that is faster, else each by itself."""
+    first, found = settings[0], []
+    # Planes in wide rows that a free intercept goes with are found sooner by their kernel matrix.
+    by_matrix = first.kind.startswith("kernel") or first.get("multi_class") == "ovo"
+    if by_matrix or (sample.wide and first.kind == "linear regression"):
+        return _fit_on_matrix(sample, settings, train, test)
     for setting in settings:
-        X, _ = sample.form(setting.scaled, setting.dense)
+        X = sample.form(setting.scaled)
         learner = setting.learner()
         if sample.wide and setting.kind == "linear":
             # LIBLINEAR, whose objective is that of the settings, and which is fast on wide rows.
@@ -167,8 +153,8 @@ def fit_and_score(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> F
     classes = np.unique(y)
     if len(classes) == 1:
         return _spread(np.zeros((test.shape[0], 1)), classes, n_classes)
-    if len(classes) < n_classes and getattr(learner, "priors", None):
-        learner.set_params(priors=None)  # they were for all classes
+    if hasattr(learner, "n_neighbors"):
+        learner.set_params(n_neighbors=min(learner.n_neighbors, len(y)))
     balance = "max_leaf_nodes" in learner.get_params() and learner.class_weight is not None
     if balance:
         # After the fit, not by weights: for their percentiles, boosting takes ten times as long.
@@ -196,48 +182,27 @@ def _spread(found: Floats, classes: Ints, n_classes: int) -> Floats:
     return scores
 
 
-def fit_neighbours(
-    sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
-) -> list[Floats]:
-    """Find the nearest rows from one matrix of distances, for all settings."""
-    from sklearn.metrics.pairwise import euclidean_distances
-
-    rows, _ = sample.form(settings[0].scaled)
-    distances = sample.share(settings[0].shared, lambda: euclidean_distances(rows, squared=True))
-    far, y = distances[np.ix_(test, train)], sample.y[train]
-    wanted = [min(setting.get("n_neighbors"), len(train)) for setting in settings]
-    most = max(wanted)
-    near = np.argpartition(far, most - 1, axis=1)[:, :most]
-    order = np.argsort(np.take_along_axis(far, near, axis=1), axis=1, kind="stable")
-    nearest = y[np.take_along_axis(near, order, axis=1)]
-    votes = (nearest[:, :, np.newaxis] == np.arange(sample.n_classes)).cumsum(axis=1)
-    return [votes[:, k - 1] / k for k in wanted]
-
-
-def fit_planes(
-    sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
-) -> list[Floats]:
-    """Fit planes: one against one on a shared matrix, all others by themselves."""
-    pairwise = settings[0].get("multi_class") == "ovo"
-    return (fit_kernels if pairwise else fit_each)(sample, settings, train, test)
-
-
 # ------------------------------------------------------------------- kernel machines
 
 _KERNEL_GAP = 1e-3  # relative: a smaller one would not predict better
 
 
-def fit_kernels(
+def _fit_on_matrix(
     sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
 ) -> list[Floats]:
-    """Fit kernel machines that share one kernel matrix for all folds and costs."""
+    """Fit machines that share one kernel matrix for all folds and costs."""
     first = settings[0]
-    kernel = Linear() if first.kind == "linear" else RBF(gamma=first.get("gamma"))
-    matrix = sample.share(first.shared, lambda: FoldMatrix(kernel, sample, first.scaled))
+    scaled, gamma = key = first.scaled, first.get("gamma")
+    kernel = Linear() if gamma is None else RBF(gamma=gamma)
+    matrix: FoldMatrix = sample.share(key, lambda: FoldMatrix(kernel, sample, scaled))
     costs = np.array([setting.get("C") for setting in settings])
-    balanced = first.get("class_weight") == "balanced"
-    scores: list[Floats] = matrix.scores(costs, train, test, balanced)
-    return scores
+    tube = first.get("epsilon")
+    if tube is None:
+        return matrix.scores(costs, train, test, first.get("class_weight") == "balanced")
+    targets = np.asarray(sample.y[train], dtype=np.float64)
+    loss = losses.epsilon_insensitive(targets, np.ones(len(train)), tube)
+    with one_blas_thread():
+        return [one[:, np.newaxis] for one in matrix.follow(loss, costs, train, test)]
 
 
 class FoldMatrix:
@@ -245,14 +210,9 @@ class FoldMatrix:
 
     def __init__(self, kernel: Kernel, sample: Sample, scaled: bool) -> None:
         self._y, self._n_classes = sample.y, sample.n_classes
-        n = len(self._y)
-        order = np.lexsort((sample.folds, self._y))
-        self._position = np.empty(n, np.int64)
-        self._position[order] = np.arange(n)
-        rows = sample.form(scaled)[0][order]
         # The type that a search takes, too, so that only one is compiled.
-        self._K = Gram(kernel, rows).materialize()
-        self._workspace = Workspace.of(n, self._K.dtype)
+        self._K = Gram(kernel, sample.form(scaled)).materialize()
+        self._workspace = Workspace.of(len(self._y), self._K.dtype)
 
     def scores(self, costs: Floats, train: Ints, test: Ints, balanced: bool) -> list[Floats]:
         """Return a score of each class for the test rows, by the machine of each cost.
@@ -284,9 +244,8 @@ class FoldMatrix:
     def follow(self, loss: Loss, costs: Floats, rows: Ints, test: Ints) -> Floats:
         """Return the scores of the test rows by the machine of each cost, fitted to some rows."""
         rising = np.argsort(costs, kind="stable")
-        tested = np.sort(self._position[test])
-        problem = OnMatrix.stated(loss, True, self._position[rows])
-        path = problem.solve(self._K, costs[rising], _KERNEL_GAP, self._workspace, tested)
+        problem = OnMatrix.stated(loss, True, rows)
+        path = problem.solve(self._K, costs[rising], _KERNEL_GAP, self._workspace, test)
         found = np.empty((len(costs), len(test)))
         found[rising] = path.scores
-        return found[:, np.searchsorted(tested, self._position[test])]
+        return found

@@ -18,9 +18,6 @@ LEVEL = 0.01  # how often chance alone may pass for a difference
 SIGNAL = 0.005
 _Z = 1.959964  # two-sided 95 %
 _ONE_SIDED = 1.644854  # 95 %
-_ORDERS = 20_000  # of labels, drawn at random
-_REORDERED_ROWS = 5000  # beyond, the normal distribution is near enough
-_TINY = 1e-12  # p that no thick tail explains
 
 
 @dataclass(frozen=True)
@@ -103,30 +100,25 @@ class _Test:
 class Comparison(_Test):
     """Two ways to predict, compared row by row on rows that neither was fitted to.
 
-    ``p_value`` is the chance of such a lead, or a larger one, if both were equally good: a
-    one-sided sign test in which rows count as they do in the metric (for accuracy, McNemar's test
-    with the mid-p correction), times ``tests``, the number of comparisons made to find this one.
+    ``p_value`` is the chance of such a lead, or a larger one, if both were equally good, times
+    ``tests``, the number of comparisons made to find this one. For classes this is a one-sided sign
+    test in which rows count as they do in the metric (for accuracy, McNemar's test with the mid-p
+    correction), for numbers a one-sided paired t-test of absolute errors.
     """
 
     better: str
     worse: str
-    wins: int  # rows that only the one predicted correctly
+    wins: int  # rows that only the one predicted correctly, or that it is nearer to
     losses: int  # and only the other
-    lead: float  # difference of the scores, by the metric
+    lead: float  # difference of the scores, or of the mean errors
     p_value: float
     tests: int = 1
     level: float = LEVEL
-    metric: str = "accuracy"
+    figures: str = ""  # what was compared, in words
 
     def __str__(self) -> str:
         verb = "beats" if self.significant else "is not shown to beat"
-        by = f" {100 * self.lead:+.1f} points of balanced accuracy;"
-        by = "" if self.metric == "accuracy" else by
-        rows = "1 row" if self.wins == 1 else f"{self.wins} rows"
-        return (
-            f"{self.better} {verb} {self.worse}:{by} only {_definite(self.better)} is right on "
-            f"{rows}, only {_definite(self.worse)} on {self.losses} (p = {self.p_value:.2g})"
-        )
+        return f"{self.better} {verb} {self.worse}: {self.figures} (p = {self.p_value:.2g})"
 
 
 def _definite(name: str) -> str:
@@ -138,9 +130,7 @@ def _definite(name: str) -> str:
 Rule = tuple[str, Flags]  # its name, and where it predicts correctly
 
 
-def compare(
-    better: Rule, worse: Rule, metric: Metric, tests: int = 1, level: float = LEVEL
-) -> Comparison:
+def compare(better: Rule, worse: Rule, metric: Metric, tests: int = 1) -> Comparison:
     """Compare two rules row by row.
 
     Examples
@@ -153,40 +143,17 @@ def compare(
     (name, right), (rival, rival_right) = better, worse
     wins, losses = metric.counts(right & ~rival_right), metric.counts(rival_right & ~right)
     p_value = min(1.0, tests * sign_test(wins, losses, metric.weight))
-    lead, counts = float(metric.weight @ (wins - losses)), (int(wins.sum()), int(losses.sum()))
-    return Comparison(name, rival, *counts, lead, p_value, tests, level, metric.name)
-
-
-@dataclass(frozen=True)
-class ErrorComparison(_Test):
-    """Two ways to predict numbers, compared row by row on rows that neither was fitted to.
-
-    ``p_value`` is the chance of such a difference of the mean errors, or a larger one, if both were
-    equally good: a one-sided paired t-test, times ``tests``, the number of comparisons made.
-    """
-
-    better: str
-    worse: str
-    error: float  # its mean, and that of the other
-    rival: float
-    p_value: float
-    tests: int = 1
-    level: float = LEVEL
-    measure: str = "absolute"  # or "squared"
-
-    def __str__(self) -> str:
-        verb = "beats" if self.significant else "is not shown to beat"
-        return (
-            f"{self.better} {verb} {self.worse}: the mean {self.measure} error is "
-            f"{amount(self.error)} against {amount(self.rival)} (p = {self.p_value:.2g})"
-        )
+    lead, won, lost = float(metric.weight @ (wins - losses)), int(wins.sum()), int(losses.sum())
+    by = "" if metric.name == "accuracy" else f"{100 * lead:+.1f} points of balanced accuracy; "
+    rows = "1 row" if won == 1 else f"{won} rows"
+    figures = f"{by}only {_definite(name)} is right on {rows}, only {_definite(rival)} on {lost}"
+    return Comparison(name, rival, won, lost, lead, p_value, tests, figures=figures)
 
 
 def compare_errors(
-    better: tuple[str, Floats], worse: tuple[str, Floats], tests: int = 1, level: float = LEVEL,
-    measure: str = "absolute",
-) -> ErrorComparison:  # fmt: skip
-    """Compare two rules by their errors, row by row.
+    better: tuple[str, Floats], worse: tuple[str, Floats], tests: int = 1, level: float = LEVEL
+) -> Comparison:
+    """Compare two rules by their absolute errors, row by row, with a paired t-test.
 
     Examples
     --------
@@ -194,14 +161,16 @@ def compare_errors(
     >>> print(compare_errors(("a kernel", e**2), ("a plane", e)))
     a kernel beats a plane: the mean absolute error is 0.3089 against 0.5 (p = 1e-12)
     """
-    from scipy.stats import t
+    from scipy.stats import ttest_rel
 
     (name, own), (rival, other) = better, worse
-    lead = other - own
-    spread = float(lead.std(ddof=1)) / math.sqrt(len(lead))
-    p_value = float(t.sf(lead.mean() / spread, len(lead) - 1)) if spread > 0 else 1.0
-    means = float(own.mean()), float(other.mean())
-    return ErrorComparison(name, rival, *means, min(1.0, tests * p_value), tests, level, measure)
+    p_value = 1.0
+    if np.ptp(other - own) > 0:
+        p_value = min(1.0, tests * float(ttest_rel(other, own, alternative="greater").pvalue))
+    wins, losses = (int(np.sum(less)) for less in (own < other, other < own))
+    means = f"the mean absolute error is {amount(own.mean())} against {amount(other.mean())}"
+    lead = float(other.mean() - own.mean())
+    return Comparison(name, rival, wins, losses, lead, p_value, tests, level, means)
 
 
 def amount(value: float) -> str:
@@ -237,7 +206,7 @@ def explained(off: Floats, base: Floats) -> tuple[float, float, float]:
     return 1 - ratio, 1 - ratio * factor, 1 - ratio / factor
 
 
-def hopeless(wrong: Flags, metric: Metric, tests: int = 1, level: float = LEVEL) -> bool:
+def hopeless(wrong: Flags, metric: Metric) -> bool:
     """Return whether not even a faultless rule could beat one that is wrong on these rows.
 
     Examples
@@ -247,7 +216,7 @@ def hopeless(wrong: Flags, metric: Metric, tests: int = 1, level: float = LEVEL)
     (True, False)
     """
     errors = metric.counts(wrong)
-    return tests * sign_test(errors, np.zeros_like(errors), metric.weight) >= level
+    return sign_test(errors, np.zeros_like(errors), metric.weight) >= LEVEL
 
 
 def sign_test(wins: Floats, losses: Floats, weight: Floats) -> float:
@@ -278,131 +247,42 @@ def sign_test(wins: Floats, losses: Floats, weight: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class RankTest(_Test):
-    """How well a rule's scores put rows of a class above the others, on rows not fitted to.
+class ChanceTest(_Test):
+    """Whether a rule names classes better than by chance, on rows that it was not fitted to.
 
-    ``auc`` is the area under the ROC curve, of each class against the rest, averaged over classes
-    and folds, with a 95 % interval from ``low`` to ``high``. ``p_value`` is the chance of such a
-    ranking, or a better one, if labels had nothing to do with the scores: the rank sum test with
-    folds as strata, times ``tests``.
+    ``p_value`` is the chance that the rows which it calls a class have so many of that class, or
+    more, if labels had nothing to do with the rows: Fisher's exact test, for the class that is
+    found best, times the number of classes that could be, times ``tests``.
     """
 
     method: str
-    auc: float
-    low: float
-    high: float
     p_value: float
     tests: int = 1
     level: float = SIGNAL
 
     def __str__(self) -> str:
-        verb = "ranks" if self.significant else "is not shown to rank"
-        return (
-            f"{self.method} {verb} rows better than chance: AUC {self.auc:.3f}, between "
-            f"{self.low:.3f} and {self.high:.3f} (p = {self.p_value:.2g})"
-        )
+        verb = "names" if self.significant else "is not shown to name"
+        return f"{self.method} {verb} classes better than by chance (p = {self.p_value:.2g})"
 
 
-def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> RankTest:
-    """Test whether scores (a column for each class) rank rows better than chance, fold by fold.
-
-    Within a fold, all orders of its labels are equally likely if they have nothing to do with the
-    scores. The statistic, the mean AUC of classes against the rest, then has a known mean and
-    variance (Hoeffding's combinatorial central limit theorem), and folds add up. With few rows in
-    a class or many ties the normal distribution has too thin a tail: a p-value that is small, but
-    not tiny, is counted among random orders of the labels instead.
+def names_classes(method: str, predicted: Ints, y: Ints, tests: int = 1) -> ChanceTest:
+    """Test whether predicted classes have anything to do with the true ones.
 
     Examples
     --------
-    >>> f, y = np.linspace(-1, 1, 60), np.repeat([0, 1], 30)
-    >>> found = rank("f", np.column_stack([-f, f]), y, np.arange(60) % 5)
-    >>> round(float(found.auc), 12), found.p_value < 1e-3
-    (1.0, True)
+    >>> y = np.repeat([0, 1], 10)
+    >>> print(names_classes("a plane", y, y))
+    a plane names classes better than by chance (p = 5.4e-06)
     """
-    from scipy.stats import norm
+    from scipy.stats import hypergeom
 
-    ranked = (_Placements.of(scores[folds == k], y[folds == k]) for k in np.unique(folds))
-    parts = [part for part in ranked if part is not None]
-    sizes = np.array([len(part.y) for part in parts])
-    total, shares = int(sizes.sum()), sizes / max(1, sizes.sum())
-    spread = math.sqrt(shares**2 @ [part.chance for part in parts])
-    if not spread > 0:
-        return RankTest(method, 0.5, 0.0, 1.0, 1.0, tests)
-    auc = float(shares @ [part.area for part in parts])
-    half = _Z * math.sqrt(shares**2 @ [part.own for part in parts])
-    p_value = float(norm.sf((auc - 0.5) / spread))
-    if _TINY < p_value < SIGNAL and total <= _REORDERED_ROWS:
-        p_value = max(p_value, _reordered(parts, auc))
-    low, high = max(0.0, auc - half), min(1.0, auc + half)
-    return RankTest(method, auc, low, high, min(1.0, tests * p_value), tests)
-
-
-def _reordered(parts: "list[_Placements]", auc: float) -> float:
-    """Return the share of random orders of the labels, within folds, that rank as well."""
-    rng = np.random.default_rng(0)
-    total = sum(len(part.y) for part in parts)
-    as_good = 0
-    for _ in range(_ORDERS // 1000):
-        areas = np.zeros(1000)
-        for part in parts:
-            orders = rng.permuted(np.tile(part.y, (1000, 1)), axis=1)
-            areas += len(part.y) / total * part.areas(orders)
-        as_good += int((areas >= auc - 1e-12).sum())
-    return (1 + as_good) / (1 + _ORDERS)
-
-
-@dataclass(frozen=True)
-class _Placements:
-    """How the rows of a fold are ranked."""
-
-    y: Ints  # their classes
-    worth: (
-        Floats  # what a row (n of them) adds to a mean AUC of ½ if it has a class (a column each)
-    )
-    area: float  # the mean AUC of the classes against the rest
-    chance: float  # its variance over all orders of the labels
-    own: float  # and over samples of such rows
-
-    @classmethod
-    def of(cls, scores: Floats, y: Ints) -> "_Placements | None":
-        """Rank rows; None if they have one class only."""
-        from scipy.stats import rankdata
-
-        n, n_classes = scores.shape
-        counts = np.bincount(y, minlength=n_classes).astype(np.float64)
-        ranked = [k for k in range(n_classes) if 0 < counts[k] < n]
-        if not ranked:
-            return None
-        if n_classes == 2:
-            ranked = [1]  # the other column says the same
-        worth, own = np.zeros((n, n_classes)), 0.0
-        for k in ranked:
-            ranks = rankdata(scores[:, k])
-            pairs = counts[k] * (n - counts[k])
-            worth[:, k] = (ranks - (n + 1) / 2) / (pairs * len(ranked))
-            own += _variance_of_area(ranks, y == k) / len(ranked) ** 2
-        mean = worth @ (counts / n)
-        within = float((counts @ (worth**2).sum(axis=0)) - n * (mean**2).sum())
-        area = 0.5 + float(worth[np.arange(n), y].sum())
-        return cls(y, worth, area, within / (n - 1), own)
-
-    def areas(self, orders: Ints) -> Floats:
-        """Return the mean AUC of each order of the labels."""
-        return np.asarray(0.5 + self.worth[np.arange(len(self.y)), orders].sum(axis=1))
-
-
-def _variance_of_area(ranks: Floats, positive: Flags) -> float:
-    """Return the variance of an AUC by its two kinds of placements (DeLong)."""
-    from scipy.stats import rankdata
-
-    m, n = int(positive.sum()), int((~positive).sum())
-    above = (ranks[positive] - rankdata(ranks[positive])) / n
-    below = 1 - (ranks[~positive] - rankdata(ranks[~positive])) / m
-    floor = 0.25 / (m + n)  # of perfect placements, too, others could have been drawn
-    return float(
-        max(above.var(ddof=1) if m > 1 else 0.25, floor) / m
-        + max(below.var(ddof=1) if n > 1 else 0.25, floor) / n
-    )
+    n, classes = len(y), np.unique(y)
+    named = classes[1:] if len(classes) == 2 else classes  # of two, the other says the same
+    chances = []
+    for k in named:
+        own, called = y == k, predicted == k
+        chances.append(hypergeom.sf((own & called).sum() - 1, n, own.sum(), called.sum()))
+    return ChanceTest(method, min(1.0, float(tests * len(named) * min(chances))), tests)
 
 
 def chance_separable(n: int, d: int) -> float:
@@ -442,10 +322,6 @@ class LearningCurve:
             f"the learning curve of {self.method} {end} ({', '.join(some)} and {most} errors after "
             f"{', '.join(few)} and {all_of_them} rows)"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and strings."""
-        return dict(vars(self))
 
 
 def has_levelled(quarter: Flags, half: Flags, every: Flags, metric: Metric) -> bool:
