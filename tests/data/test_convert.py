@@ -1,6 +1,5 @@
 """Conversion: svmlight text to a table and back, to the bit, or a refusal with the way out."""
 
-import math
 import struct
 import sys
 from pathlib import Path
@@ -38,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("table", ["b.csv", "b.csv.gz", "b.parquet"])
+@pytest.mark.parametrize("table", ["b.csv", "b.parquet"])
 def test_tables_lead_back(folder: Path, table: str) -> None:
     assert convert(folder / "a.svm", folder / table) == 3
     assert convert(folder / table, folder / "c.svm") == 3
@@ -102,17 +101,6 @@ def test_what_svmlight_cannot_hold_is_named(
     assert {path.name for path in tmp_path.iterdir()} == {name, "kept.svm"}
 
 
-def test_words_and_gaps_of_parquet_are_refused(tmp_path: Path) -> None:
-    for column, words in [
-        (["x", "y"], r"column 1 \(a\) holds other cells"),
-        ([1.0, None], r"row 1: column 1 \(a\) is empty"),
-        ([math.inf, 1.0], r"inf in row 0"),
-    ]:
-        pq.write_table(pa.table({"a": column, "label": [0, 1]}), tmp_path / "a.parquet")
-        with pytest.raises(DataFileError, match=words):
-            convert(tmp_path / "a.parquet", tmp_path / "a.svm")
-
-
 def test_absurd_widths_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.svm").write_text("1 200000:1\n")
     with pytest.raises(DataFileError, match=r"200,000 columns .* keep it as svmlight text"):
@@ -122,7 +110,7 @@ def test_absurd_widths_are_refused(tmp_path: Path) -> None:
         convert(tmp_path / "a.svm", tmp_path / "a.parquet")
 
 
-@pytest.mark.parametrize("name", ["a", "a.tsv", "a.xlsx", "a.parquet.gz"])
+@pytest.mark.parametrize("name", ["a", "a.tsv", "a.csv.gz"])
 def test_targets_of_other_names_are_refused(folder: Path, name: str) -> None:
     with pytest.raises(DataFileError, match=r"must end with .* use pandas, polars or pyarrow"):
         convert(folder / "a.svm", folder / name)

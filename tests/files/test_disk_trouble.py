@@ -60,7 +60,6 @@ WRITERS = {
     "words.model": lambda k, path: mm.files.save_libsvm(words[k], path),
     "linear.model": lambda k, path: mm.files.save_liblinear(linear[k], path),
     "rows.svm": lambda k, path: write_svmlight(path, *[small, large][k]),
-    "rows.svm.gz": lambda k, path: write_svmlight(path, *[small, large][k]),
     "table.svm": lambda k, path: convert(tables[k], path),
     "table.tsv": lambda k, path: convert(tables[k], path),
 }

@@ -141,16 +141,16 @@ def open(
         - *In memory*: an array, a CSR matrix, a frame of pandas, polars or pyarrow.
         - *Arrays on disk*: a ``numpy.memmap``, the path of a ``.npy`` file, or of an ``.npz`` file
           that ``scipy.sparse.save_npz`` wrote (this one is loaded).
-        - *Files*: a path, a pattern (``"part-*.parquet"``), a folder, or a list of these. Parquet
-          (parts are row groups), svmlight text and tables such as CSV (parts are ranges of bytes).
-          Files that a pattern or a folder means are sorted so that ``part-2`` comes before
-          ``part-10``. Tables must have numbers in all columns but the label; how these are written
-          is found in the first rows.
+        - *Files*: a path, a pattern (``"part-*.parquet"``), a folder, or a list of these, of one
+          kind: Parquet (parts are row groups), svmlight text (parts are ranges of bytes), or tables
+          such as CSV, which are read once and written as numbers to a scratch folder
+          (``tempfile.gettempdir()``) that is removed with the source. Files that a pattern or a
+          folder means are sorted so that ``part-2`` comes before ``part-10``. Tables must have
+          numbers in all columns but the label; how these are written is found in the first rows.
         - *Chunks*: a list of tuples ``(X, y)`` or ``(X, y, weight)``, or of callables that return
           such; an object that can be iterated over again and again and gives the same tuples each
           time; or a callable that returns a new iterator. A generator or another iterator that
-          comes only once is written to a scratch folder at once (``tempfile.gettempdir()``), which
-          is removed with the source.
+          comes only once is written to such a scratch folder at once.
         - *Dask*: an array, a frame, or a list of delayed partitions, each of which computes to a
           tuple.
     y : array, path of a .npy file or Dask collection, optional
@@ -163,15 +163,16 @@ def open(
     columns : list of str or int, optional
         The columns of files and frames that X is made of; by default, all but label and weight.
     rows : int, optional
-        The most rows in a part, if the kind of rows allows to choose; for text files, about. By
-        default parts have about 32 MB, and a sixteenth of ``memory`` at most.
+        The most rows in a part, if the kind of rows allows to choose (for svmlight text, about).
+        By default parts have 32 MB at most, and a sixteenth of ``memory``.
     memory : int or str, optional
         Bytes that rows and what belongs to them may take: a number, or ``"2GB"``, ``"512MiB"``.
         Python, its libraries and compiled loops come on top: some 200 MB.
     checkpoint : path, optional
         A folder to which fits are saved now and then, and from which they go on.
     client : distributed.Client or str, optional
-        The Dask cluster that works on the rows, or the address of its scheduler.
+        The Dask cluster that works on the rows, or the address of its scheduler. Tables as text
+        and packed files are refused: save them as Parquet.
     n_features : int, optional
         The number of columns of svmlight text; by default, the text is read once to find out.
     zero_based : bool, default False

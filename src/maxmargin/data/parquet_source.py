@@ -1,7 +1,7 @@
 """Rows of Parquet files; parts are row groups."""
 
-from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,31 +13,21 @@ from maxmargin.errors import DataFileError
 from maxmargin.rows.frames import FrameColumns, arrow_number_kind, choose_columns, read_frame
 from maxmargin.rows.row_source import (
     BY_LABEL,
-    Cursor,
     FileStamp,
     Part,
     Request,
     RowSource,
     name_files,
-    rows_per_part,
 )
 
 
-class _RowGroups(NamedTuple):
-    """Rows of a Parquet file: of whole row groups, or a piece of one."""
+class _RowGroup(NamedTuple):
+    """A row group of a Parquet file."""
 
     file: int
-    groups: tuple[int, ...]
+    group: int
     first: int  # the number in the file of the first row
     rows: int
-    piece: int | None = None  # which piece of the row group, if it is one
-    step: int = 0  # the rows of such pieces
-
-    def describe(self) -> str:
-        if len(self.groups) > 1:
-            return f"row groups {self.groups[0]} to {self.groups[-1]}"
-        rows = "" if self.piece is None else f", rows {self.first} to {self.first + self.rows - 1}"
-        return f"row group {self.groups[0]}{rows}"
 
 
 class ParquetSource(RowSource):
@@ -60,9 +50,11 @@ class ParquetSource(RowSource):
                 self.dtype = np.dtype(np.float64)
         self.plan = plan._replace(dtype=self.dtype)
         self.n_columns = len(plan.features)
-        step = rows_per_part(self.n_columns, self.dtype.itemsize, request.rows, self.options)
         self.parts = [
-            part for k, one in enumerate(opened) for part in _cut_groups(k, one.sizes, step)
+            _RowGroup(k, group, end - size, size)
+            for k, one in enumerate(opened)
+            for group, (size, end) in enumerate(zip(one.sizes, accumulate(one.sizes), strict=True))
+            if size
         ]
         self.n_rows = sum(part.rows for part in self.parts)
         if not self.n_rows:
@@ -70,7 +62,6 @@ class ParquetSource(RowSource):
         self.feature_names = tuple(plan.features)
         self.labelled, self.weighted = plan.label is not None, plan.weight is not None
         self.layout = _find_layout(opened[0].schema, plan)
-        self.cursor = Cursor()
         for k, one in enumerate(opened):
             self._check_columns(k, one.schema, None if request.columns else names)
 
@@ -84,11 +75,8 @@ class ParquetSource(RowSource):
         extra = [name for name in there if names is not None and name not in names]
         if missing or extra:
             first = self.stamps[0].name
-            which = (
-                f"has no column {missing[0]!r}, which {first} has"
-                if missing
-                else (f"has a column {extra[0]!r}, which {first} does not have")
-            )
+            which = f"has a column {extra[0]!r}, which {first} does not have" if extra else ""
+            which = f"has no column {missing[0]!r}, which {first} has" if missing else which
             raise DataFileError(
                 f"{self.describe(part)}: it {which}; make all files alike, or choose columns with "
                 "columns="
@@ -111,42 +99,20 @@ class ParquetSource(RowSource):
         one = self.parts[part]
         stamp = self.stamps[one.file]
         stamp.check()
-        if one.piece is not None:
-            key = (one.file, one.groups[0])
-            table = self.cursor.take(key, one.piece, lambda: self._pieces(one))
-        else:
-            with pq.ParquetFile(stamp.path) as file:
-                table = file.read_row_groups(list(one.groups), columns=self._chosen(file))
+        # Names with dots would be taken for paths into nested columns.
+        dotted = any("." in name for name in self.plan.wanted)
+        with pq.ParquetFile(stamp.path) as file:
+            table = file.read_row_group(one.group, None if dotted else self.plan.wanted)
         if table.num_rows != one.rows:
             raise DataFileError(
                 f"it has {table.num_rows} rows, but had {one.rows} when it was opened"
             )
         return read_frame(table, self.plan, one.first)
 
-    def _chosen(self, file: Any) -> list[str] | None:
-        # Names with dots would be taken for paths into nested columns.
-        return None if any("." in name for name in self.plan.wanted) else self.plan.wanted
-
-    def _pieces(self, one: _RowGroups) -> Iterator[Any]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(self.stamps[one.file].path, buffer_size=1 << 20) as file:
-            waiting: list[Any] = []
-            batches = file.iter_batches(one.step, [one.groups[0]], self._chosen(file))
-            for batch in batches:
-                waiting.append(batch)
-                while sum(map(len, waiting)) >= one.step:
-                    table = pa.Table.from_batches(waiting)
-                    yield table.slice(0, one.step)
-                    waiting = table.slice(one.step).to_batches()
-            if sum(map(len, waiting)):
-                yield pa.Table.from_batches(waiting)
-
     def describe(self, part: int) -> str:
-        """Return a part's number, file and row groups."""
+        """Return a part's number, file and row group."""
         one = self.parts[part]
-        return f"part {part} ({self.stamps[one.file].name}, {one.describe()})"
+        return f"part {part} ({self.stamps[one.file].name}, row group {one.group})"
 
     def row_number(self, part: int, row: int) -> int:
         """Return the number of a row in its file."""
@@ -208,23 +174,3 @@ def _find_layout(schema: Any, plan: FrameColumns) -> Layout:
 
 def _kind_in(schema: Any, name: str) -> str | None:
     return arrow_number_kind(schema.field(name).type) if name in schema.names else "float32"
-
-
-def _cut_groups(file: int, sizes: list[int], step: int) -> Iterator[_RowGroups]:
-    """Iterate over parts of a file: small row groups are joined, large ones cut into pieces."""
-    waiting: list[int] = []
-    first = start = rows = 0
-    for k, size in enumerate(sizes):
-        if waiting and rows + size > step:
-            yield _RowGroups(file, tuple(waiting), start, rows)
-            waiting, start, rows = [], first, 0
-        if size > step:
-            for piece, begin in enumerate(range(0, size, step)):
-                yield _RowGroups(file, (k,), first + begin, min(step, size - begin), piece, step)
-            start = first + size
-        elif size:
-            waiting.append(k)
-            rows += size
-        first += size
-    if waiting:
-        yield _RowGroups(file, tuple(waiting), start, rows)

@@ -1,43 +1,35 @@
 """Rows of text files: svmlight and tables (CSV, TSV).
 
-Parts are ranges of bytes that begin and end with lines. Where lines cannot be told from bytes alone
-(packed files, quoted cells, other encodings than UTF-8), a file is read from its beginning, and
-parts are blocks of rows, of which the next one is always at hand.
+Parts of svmlight text are ranges of bytes that begin and end with lines; a packed file is unpacked
+to a scratch folder first. Tables are read once, and their numbers are written to a scratch folder,
+from which parts are mapped into memory.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from maxmargin.data.later import Found, LaterRows, RowBlock, find_columns, read_rows
+from maxmargin.data.later import read_rows
 from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
 from maxmargin.data.notation import NO_LABEL, CellError, encode, label_array, read_column
-from maxmargin.data.svmlight import iterate_svmlight, read_svmlight
+from maxmargin.data.svmlight import Svmlight, TextRange, read_range
 from maxmargin.data.tables import (
-    OpenTable,
     Start,
     check_width,
     find_start,
     kind_of,
     open_text,
-    parse_rows,
     require_pyarrow,
 )
-from maxmargin.data.text import (
-    PACKINGS,
-    TABLE_ENDINGS,
-    extension_of,
-    open_source,
-    with_line_feeds,
-)
+from maxmargin.data.text import PACKINGS, TABLE_ENDINGS, extension_of, open_source
 from maxmargin.errors import DataFileError
+from maxmargin.rows.chunk_source import ScratchFolder, SequenceSource, spool
 from maxmargin.rows.frames import FrameColumns, choose_columns
 from maxmargin.rows.row_source import (
     BY_LABEL,
-    Cursor,
     FileStamp,
     Part,
     Request,
@@ -49,48 +41,100 @@ from maxmargin.rows.row_source import (
 _RANGE_BYTES = 1 << 25
 _RANGES_IN_MEMORY = 32
 _SAMPLE = 1 << 20  # bytes by which the length of lines is estimated
+_EXPANSION = 3  # bytes of rows for a byte of svmlight text
+_EXACT = 2**53
 
 
-class _TextPart(NamedTuple):
-    """A range of bytes of a file, or a block of its rows."""
+def _refuse_cluster(client: Any, file: str, what: str) -> None:
+    if client is not None:
+        raise DataFileError(
+            f"{file}: {what} goes through a scratch folder of this machine, which the workers of a "
+            "cluster (client=) do not see; save it as Parquet, or as plain svmlight text "
+            "(maxmargin.data.convert)"
+        )
+
+
+# ------------------------------------------------------------------- svmlight
+
+
+class _Range(NamedTuple):
+    """A range of bytes of a file, and how many rows it has, if they have been counted."""
 
     file: int
     begin: int
     end: int
-    line: int = 1  # the number of the first line
-    block: int | None = None  # of those of a file that is read from its beginning
-    rows: int | None = None  # if they have been counted
+    rows: int | None = None
 
 
-class _TextSource(RowSource):
-    """Rows of text files."""
+class SvmlightSource(RowSource):
+    """Rows of svmlight files."""
 
     slow = True
-    numbered = "line"
-    stamps: list[FileStamp]
-    parts: list[_TextPart]
-    cursor: Cursor
-    expansion = 2  # bytes of rows for a byte of text
+    sparse = True
+    labelled = True
 
-    def _read_range(self, one: _TextPart) -> RowBlock:
-        raise NotImplementedError
+    def __init__(
+        self, paths: list[Path], request: Request, n_features: int | None, zero_based: bool
+    ) -> None:
+        first = "svmlight text has its label first on each line, and no names of columns"
+        request.refuse("svmlight text", y=first, label=first, weight=first, columns=first)
+        self.options = request.options
+        self.stamps = [FileStamp.of(path) for path in paths]
+        self.kind = name_files("svmlight", self.stamps)
+        self.zero_based, self.width = zero_based, n_features
+        self.scratch: ScratchFolder | None = None
+        self.texts = [self._unpacked(path, k) for k, path in enumerate(paths)]
+        self.parts = [part for k in range(len(paths)) for part in self._cut(k, request)]
+        if n_features is None:
+            self._survey()
+        self.n_columns = self.width or 0
+        if not self.parts:
+            raise DataFileError(f"{self.stamps[0].path}: no rows; add rows")
+        if not self.n_columns:
+            raise DataFileError(f"{self.stamps[0].path}: no features, only labels; add features")
+        self.layout = Layout("svmlight", self.n_columns, zero_based=zero_based)
 
-    def _stream(self, stamp: FileStamp) -> Iterator[RowBlock]:
-        raise NotImplementedError
+    def _unpacked(self, path: Path, number: int) -> Path:
+        if path.suffix.lower() not in PACKINGS:
+            return path.absolute()
+        _refuse_cluster(self.options.client, str(path), "a packed file")
+        self.scratch = self.scratch or ScratchFolder()
+        text = Path(self.scratch.folder, f"{number}.svm")
+        with open_source(path) as opened, text.open("wb") as file:
+            file.writelines(opened.chunks)
+        return text
 
-    def _block(self, part: int) -> RowBlock:
-        one = self.parts[part]
-        self.stamps[one.file].check()
-        if one.block is None:
-            return self._read_range(one)
-        begin = self.stamps[one.file]
-        found: RowBlock = self.cursor.take(one.file, one.block, lambda: self._stream(begin))
-        return found
+    def _cut(self, number: int, request: Request) -> Iterator[_Range]:
+        with self.texts[number].open("rb") as file:
+            step = _range_bytes(file.read(_SAMPLE), request)
+            size, begin = self.texts[number].stat().st_size, 0
+            while begin < size:
+                file.seek(min(begin + step, size) - 1)
+                file.readline()
+                yield _Range(number, begin, file.tell())
+                begin = file.tell()
 
-    def _add_blocks(self, file: int) -> None:
-        for block, found in enumerate(self._stream(self.stamps[file])):
-            size = int(found.X.nnz * 12 if sp.issparse(found.X) else found.X.nbytes)
-            self.parts.append(_TextPart(file, 0, size, block=block, rows=len(found.numbers)))
+    def _survey(self) -> None:
+        """Find out how many rows and columns there are."""
+        counted, width = [], 0
+        for part, one in enumerate(self.parts):
+            X = self.named(part, lambda part=part: self._rows(part)).X
+            width = max(width, X.shape[1])
+            counted.append(one._replace(rows=X.shape[0]))
+        self.width, self.parts = width, [one for one in counted if one.rows]
+        self.n_rows = sum(one.rows or 0 for one in counted)
+
+    def _rows(self, part: int) -> Svmlight:
+        file, begin, end, _ = self.parts[part]
+        self.stamps[file].check()
+        text = TextRange(self.stamps[file].path, self.texts[file], begin, end)
+        return read_range(text, n_features=self.width, zero_based=self.zero_based)
+
+    def with_options(self, **changes: Any) -> RowSource:
+        """Return the same rows with other options."""
+        if self.scratch is not None:
+            _refuse_cluster(changes.get("client"), self.stamps[0].path, "a packed file")
+        return super().with_options(**changes)
 
     def __len__(self) -> int:
         """Return the number of parts."""
@@ -98,213 +142,105 @@ class _TextSource(RowSource):
 
     def read(self, part: int) -> Part:
         """Read a part."""
-        found = self._block(part)
+        found = self._rows(part)
         return Part(found.X, found.y, None)
 
     def describe(self, part: int) -> str:
-        """Return a part's number, its file and where it is there."""
+        """Return a part's number, its file and where it is in the text there."""
         one = self.parts[part]
-        where = f"bytes {one.begin} to {one.end}" if one.block is None else f"block {one.block}"
-        return f"part {part} ({self.stamps[one.file].name}, {where})"
-
-    def row_number(self, part: int, row: int) -> int:
-        """Return the line of a row in its file."""
-        return int(self._block(part).numbers[row])
+        return f"part {part} ({self.stamps[one.file].name}, bytes {one.begin} to {one.end})"
 
     def bytes_of(self, part: int) -> int:
         """Return about how many bytes a part takes."""
-        one = self.parts[part]
-        return (one.end - one.begin) * (self.expansion if one.block is None else 1)
-
-    def _count_rows(self) -> None:
-        counts = [one.rows for one in self.parts]
-        self.n_rows = None if None in counts else sum(count or 0 for count in counts)
-        if not self.parts:
-            raise DataFileError(f"{self.stamps[0].path}: no rows; add rows")
-
-
-def _is_packed(stamp: FileStamp) -> bool:
-    return Path(stamp.path).suffix.lower() in PACKINGS
-
-
-def _range_bytes(stamp: FileStamp, request: Request) -> int:
-    if request.rows is not None:
-        with Path(stamp.path).open("rb") as file:
-            sample = file.read(_SAMPLE)
-        return max(1, request.rows * len(sample) // max(1, sample.count(b"\n")))
-    memory = request.options.memory
-    return _RANGE_BYTES if memory is None else min(_RANGE_BYTES, memory // _RANGES_IN_MEMORY)
-
-
-# ------------------------------------------------------------------- svmlight
-
-
-class SvmlightSource(_TextSource):
-    """Rows of svmlight files."""
-
-    sparse = True
-    labelled = True
-    expansion = 3
-
-    def __init__(
-        self, paths: list[Path], request: Request, n_features: int | None, zero_based: bool
-    ) -> None:
-        first = "svmlight text has its label first on each line, and no names of columns"
-        request.refuse("svmlight text", y=first, label=first, weight=first, columns=first)
-        self.options, self.cursor = request.options, Cursor()
-        self.stamps = [FileStamp.of(path) for path in paths]
-        self.kind = name_files("svmlight", self.stamps)
-        self.zero_based, self.block_bytes = zero_based, _range_bytes(self.stamps[0], request)
-        self.n_columns, self.width = n_features or 0, n_features
-        self.parts = []
-        for file, stamp in enumerate(self.stamps):
-            if _is_packed(stamp):
-                self._add_blocks(file)
-            else:
-                self._add_ranges(file)
-        if n_features is None:
-            self.parts = [self._survey(part) for part in range(len(self.parts))]
-            self.width = self.n_columns
-        self.parts = [one for one in self.parts if one.rows != 0]
-        self._count_rows()
-        if not self.n_columns:
-            raise DataFileError(f"{self.stamps[0].path}: no features, only labels; add features")
-        self.layout = Layout("svmlight", self.n_columns, zero_based=zero_based)
-
-    def _add_ranges(self, file: int) -> None:
-        size = self.stamps[file].size
-        for begin in range(0, size, self.block_bytes):
-            self.parts.append(_TextPart(file, begin, min(size, begin + self.block_bytes)))
-
-    def _survey(self, part: int) -> _TextPart:
-        try:
-            X = self._block(part).X
-        except ValueError as wrong:
-            raise DataFileError(f"{self.describe(part)}: {wrong}") from wrong
-        self.n_columns = max(self.n_columns, X.shape[1])
-        return self.parts[part]._replace(rows=X.shape[0])
-
-    def _read_range(self, one: _TextPart) -> RowBlock:
-        found = read_svmlight(
-            self.stamps[one.file].path,
-            n_features=self.width,
-            zero_based=self.zero_based,
-            offset=one.begin,
-            length=one.end - one.begin,
-        )
-        return RowBlock(found.X, found.y, found.numbers)
-
-    def _stream(self, stamp: FileStamp) -> Iterator[RowBlock]:
-        blocks = iterate_svmlight(
-            stamp.path,
-            block_bytes=self.block_bytes,
-            n_features=self.width,
-            zero_based=self.zero_based,
-        )
-        return (RowBlock(found.X, found.y, found.numbers) for found in blocks)
+        return (self.parts[part].end - self.parts[part].begin) * _EXPANSION
 
     def identity(self) -> Any:
         """Return the files, and how their indices count."""
         return (self.stamps, self.zero_based)
 
 
+def _range_bytes(sample: bytes, request: Request) -> int:
+    if request.rows is not None:
+        return max(1, request.rows * len(sample) // max(1, sample.count(b"\n")))
+    memory = request.options.memory
+    return _RANGE_BYTES if memory is None else min(_RANGE_BYTES, memory // _RANGES_IN_MEMORY)
+
+
 # ------------------------------------------------------------------- tables
 
 
-class _Ranges(NamedTuple):
-    """How the lines of a file are read, wherever they begin."""
+class TableSource(SequenceSource):
+    """Rows of tables as text (CSV, TSV), of which the numbers are in a scratch folder."""
 
-    start: Start
-    found: Found
-    edges: list[tuple[int, int, int]]  # begin, end, the number of the first line
-
-
-class TableSource(_TextSource):
-    """Rows of tables as text: CSV, TSV."""
+    numbered = "line"
 
     def __init__(self, paths: list[Path], request: Request) -> None:
         request.refuse("tables", y=BY_LABEL)
         require_pyarrow(str(paths[0]))
-        self.options, self.cursor = request.options, Cursor()
+        _refuse_cluster(request.options.client, str(paths[0]), "a table as text")
         self.stamps = [FileStamp.of(path) for path in paths if path.stat().st_size]
         if not self.stamps:
             raise DataFileError(f"{paths[0]}: the file is empty; add rows")
-        self.kind = name_files("table", self.stamps)
         start = read_start(self.stamps[0], request.label)
         self.layout, chosen = _find_layout(start, request, self.stamps[0].path)
-        self.n_columns = len(chosen.features)
+        self.lines: list[tuple[str, Any]] = []  # the file and the lines of each part
+        step = rows_per_part(len(chosen.features), 8, request.rows, request.options)
+        plain = request._replace(label=None, weight=None, columns=None)
+        kind = name_files("table", self.stamps)
+        spooled = spool(self._parse(step, chosen), plain, kind)
+        super().__init__(spooled.items, plain, kind)
+        self.n_rows = spooled.n_rows
         self.feature_names = tuple(chosen.features) if start.names else None
-        self.labelled, self.weighted = chosen.label is not None, chosen.weight is not None
-        self.rows = rows_per_part(self.n_columns, 8, request.rows, self.options)
-        self.ranges: dict[int, _Ranges] = {}
-        self.parts = []
-        for file, stamp in enumerate(self.stamps):
-            ranges = None if _is_packed(stamp) else self._cut_lines(stamp, request)
-            if ranges is None:
-                self._add_blocks(file)
-            else:
-                self.ranges[file] = ranges._replace(edges=[])
-                self.parts += [_TextPart(file, *edges) for edges in ranges.edges]
-        self._count_rows()
 
-    def _cut_lines(self, stamp: FileStamp, request: Request) -> _Ranges | None:
-        size, edges = _range_bytes(stamp, request), []
-        start = read_start(stamp, request.label)
-        with open_source(stamp.path) as opened:
-            found = find_columns(opened, "text", self.layout)[1]
-        with Path(stamp.path).open("rb") as file:
-            mark = file.read(3)
-            file.seek(3 if mark == b"\xef\xbb\xbf" else 0)
-            line = start.dialect.skip + 1
-            if not all(_is_simple(file.readline()) for _ in range(start.dialect.skip)):
-                return None
-            begin = file.tell()
-            while text := file.read(size):
-                text += file.readline()
-                if not _is_simple(text):
-                    return None
-                edges.append((begin, begin + len(text), line))
-                begin, line = begin + len(text), line + text.count(b"\n")
-        return _Ranges(start._replace(rows=[]), found, edges)
+    def _parse(self, step: int, chosen: FrameColumns) -> Iterator[tuple[Any, Any, Any]]:
+        label, reading = self.layout.label, self.layout
+        if label is not None and label.kind == "integers":  # later ones may have fractions
+            reading = replace(self.layout, label=label._replace(kind="numbers"))
+        for stamp in self.stamps:
+            for X, y, numbers, _ in read_rows(
+                stamp.path, reading, rows=step, label=label is not None, need_label=True
+            ):
+                if reading is not self.layout:
+                    self._find_fractions(y, numbers, stamp.path)
+                consecutive = numbers[-1] - numbers[0] == len(numbers) - 1
+                lines = range(numbers[0], numbers[-1] + 1) if consecutive else numbers
+                self.lines.append((stamp.name, lines))
+                weighted = chosen.weight is not None
+                yield (X[:, :-1], y, X[:, -1]) if weighted else (X, y, None)
 
-    def _read_range(self, one: _TextPart) -> RowBlock:
-        path, (start, found, _) = self.stamps[one.file].path, self.ranges[one.file]
-        with Path(path).open("rb") as file:
-            file.seek(one.begin)
-            text = with_line_feeds(file.read(one.end - one.begin))
-        dialect = start.dialect._replace(skip=one.line - 1)
-        table = OpenTable(
-            path, "", None, found.width,
-            lambda kinds: parse_rows(iter([text]), dialect, found.width, kinds, path),
-            "line", dialect.delimiter,
-        )  # fmt: skip
-        reader = LaterRows(table, found, self.layout, self.labelled, need_label=True)
-        return _join([reader.read(piece) for piece in table.pieces(reader.kinds)], self.layout)
-
-    def _stream(self, stamp: FileStamp) -> Iterator[RowBlock]:
-        return read_rows(
-            stamp.path, self.layout, rows=self.rows, label=self.labelled, need_label=True
-        )
+    def _find_fractions(self, y: Any, numbers: Any, file: str) -> None:
+        if (y != np.trunc(y)).any() and self.layout.label is not None:
+            self.layout = replace(self.layout, label=self.layout.label._replace(kind="numbers"))
+        large = np.abs(y) >= _EXACT
+        if large.any():
+            raise DataFileError(
+                f"{file}:{numbers[np.argmax(large)]}: the label has more than 53 bits; write "
+                "such labels as words, with a letter in front"
+            )
 
     def read(self, part: int) -> Part:
         """Read a part."""
-        found = self._block(part)
-        X, weight = found.X, None
-        if self.weighted:
-            X, weight = X[:, :-1], X[:, -1]
-        return Part(X, found.y, weight)
+        found, label = super().read(part), self.layout.label
+        whole = label is not None and label.kind == "integers"
+        return found._replace(y=found.y.astype(np.int64)) if whole else found
+
+    def describe(self, part: int) -> str:
+        """Return a part's number, its file and its lines there."""
+        file, lines = self.lines[part]
+        return f"part {part} ({file}, lines {lines[0]} to {lines[-1]})"
+
+    def row_number(self, part: int, row: int) -> int:
+        """Return the line of a row in its file."""
+        return int(self.lines[part][1][row])
+
+    def with_options(self, **changes: Any) -> RowSource:
+        """Return the same rows with other options."""
+        _refuse_cluster(changes.get("client"), self.stamps[0].path, "a table as text")
+        return super().with_options(**changes)
 
     def identity(self) -> Any:
         """Return the files, and how they are read."""
         return (self.stamps, self.layout)
-
-
-def _join(pieces: list[tuple[Any, Any, Any]], layout: Layout) -> RowBlock:
-    if not pieces:  # blank lines only
-        return RowBlock(np.empty((0, layout.n_features)), np.empty(0), np.empty(0, np.int64))
-    X, y, numbers = zip(*pieces, strict=True)
-    labels = None if y[0] is None else np.concatenate(y)
-    return RowBlock(X[0] if len(X) == 1 else np.concatenate(X), labels, np.concatenate(numbers))
 
 
 def read_start(stamp: FileStamp, label: Any) -> Start:
@@ -345,16 +281,9 @@ def _find_layout(start: Start, request: Request, file: str) -> tuple[Layout, Fra
         found = label_array(encode(cells(chosen.label), NO_LABEL)[1].to_pylist())
         kind = {"i": "integers", "f": "numbers"}.get(found.dtype.kind, "words")
         label = LabelColumn(names.index(chosen.label), kind)
-    layout = Layout(
-        "table",
-        len(columns),
-        width=start.width,
-        names=None if start.names is None else tuple(start.names),
-        label=label,
-        columns=columns,
-        delimiter=start.dialect.delimiter,
-    )
-    return layout, chosen
+    names_kept = None if start.names is None else tuple(start.names)
+    layout = Layout("table", len(columns), width=start.width, names=names_kept, label=label)
+    return replace(layout, columns=columns, delimiter=start.dialect.delimiter), chosen
 
 
 def _find_notation(name: Any, cells: Any, start: Start, file: str) -> tuple[str, ...]:
@@ -368,13 +297,3 @@ def _find_notation(name: Any, cells: Any, start: Start, file: str) -> tuple[str,
             "numbers; encode it, or leave it out with columns="
         )
     return found.notation
-
-
-def _is_simple(text: bytes) -> bool:
-    if b'"' in text or b"\0" in text or b"\r" in text.replace(b"\r\n", b""):
-        return False
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
