@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.parquet_source import ParquetSource, table_names
-from maxmargin.data.sources import SvmlightSource, TableSource, read_start
+from maxmargin.data.parquet_source import open_parquet, table_names
+from maxmargin.data.sources import open_svmlight, open_tables, read_start
 from maxmargin.data.tables import kind_of
 from maxmargin.data.text import JSON_ENDINGS, extension_of, open_source
 from maxmargin.errors import DataFileError
@@ -72,15 +72,15 @@ def _open_files(what: Any, request: Request, n_features: int | None, zero_based:
             raise ValueError(f"{len(paths)} files of arrays: pass one, or a list of tuples (X, y)")
         return ArraySource(paths[0] if ending == ".npy" else _load_csr(paths[0]), request)
     if ending in (".parquet", ".pq"):
-        return ParquetSource(paths, request)
+        return open_parquet(paths, request)
     if ending in _NOT_IN_PARTS:
         raise ValueError(
             f"{paths[0]}: such files are not read in parts; save it as Parquet or CSV, for example "
             "with pandas or polars"
         )
     if _is_svmlight(paths[0]):
-        return SvmlightSource(paths, request, n_features, zero_based)
-    return TableSource(paths, request)
+        return open_svmlight(paths, request, n_features, zero_based)
+    return open_tables(paths, request)
 
 
 def _load_csr(path: Path) -> Any:

@@ -5,7 +5,7 @@ to a scratch folder first. Tables are read once, and their numbers are written t
 from which parts are mapped into memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin.data.later import read_rows
 from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
 from maxmargin.data.notation import NO_LABEL, CellError, encode, label_array, read_column
-from maxmargin.data.svmlight import Svmlight, TextRange, read_range
+from maxmargin.data.svmlight import read_range
 from maxmargin.data.tables import (
     Start,
     check_width,
@@ -45,12 +45,73 @@ _EXPANSION = 3  # bytes of rows for a byte of svmlight text
 _EXACT = 2**53
 
 
-def _refuse_cluster(client: Any, file: str, what: str) -> None:
+class Place(NamedTuple):
+    """Where a part is in a file."""
+
+    name: str
+    size: int  # about how many bytes its rows take
+    numbers: Sequence[int] | None = None  # by which messages call its rows
+
+
+class FileSource(SequenceSource):
+    """Rows of files; each part is read by a function."""
+
+    layout: Layout
+
+    def __init__(
+        self,
+        stamps: list[FileStamp],
+        kind: str,
+        items: list[Any],
+        places: list[Place],
+        request: Request,
+        layout: Layout,
+    ) -> None:
+        if not items:
+            raise DataFileError(f"{stamps[0].path}: no rows; add rows")
+        self.stamps, self.places, self.layout = stamps, places, layout
+        plain = request._replace(y=None, label=None, weight=None, columns=None)
+        self.named(0, lambda: super(FileSource, self).__init__(items, plain, kind))
+
+    def read(self, part: int) -> Part:
+        """Read a part."""
+        found, label = super().read(part), self.layout.label
+        floats = found.y is not None and found.y.dtype.kind == "f"
+        if floats and label is not None and label.kind == "integers":
+            return found._replace(y=found.y.astype(np.int64))
+        return found
+
+    def describe(self, part: int) -> str:
+        """Return a part's number, its file and where it is there."""
+        return f"part {part} ({self.places[part].name})"
+
+    def row_number(self, part: int, row: int) -> int:
+        """Return the number of a row in its file."""
+        numbers = self.places[part].numbers
+        return row if numbers is None else int(numbers[row])
+
+    def bytes_of(self, part: int) -> int:
+        """Return about how many bytes a part takes."""
+        return self.places[part].size
+
+    def with_options(self, **changes: Any) -> RowSource:
+        """Return the same rows with other options."""
+        if not self.slow:
+            refuse_cluster(changes.get("client"), self.stamps[0].path)
+        return super().with_options(**changes)
+
+    def identity(self) -> Any:
+        """Return the files, and how they are read."""
+        return (self.stamps, self.layout)
+
+
+def refuse_cluster(client: Any, file: str) -> None:
+    """Raise if a cluster is to read what is in a scratch folder."""
     if client is not None:
         raise DataFileError(
-            f"{file}: {what} goes through a scratch folder of this machine, which the workers of a "
-            "cluster (client=) do not see; save it as Parquet, or as plain svmlight text "
-            "(maxmargin.data.convert)"
+            f"{file}: tables as text and packed files go through a scratch folder of this machine, "
+            "which the workers of a cluster (client=) do not see; save it as Parquet, or as plain "
+            "svmlight text (maxmargin.data.convert)"
         )
 
 
@@ -58,189 +119,143 @@ def _refuse_cluster(client: Any, file: str, what: str) -> None:
 
 
 class _Range(NamedTuple):
-    """A range of bytes of a file, and how many rows it has, if they have been counted."""
+    """A range of bytes of a text."""
 
-    file: int
+    stamp: FileStamp
+    text: Path  # the file, or what was unpacked
     begin: int
     end: int
-    rows: int | None = None
+    n_features: int | None
+    zero_based: bool
+    scratch: ScratchFolder | None
 
+    @property
+    def place(self) -> Place:
+        size = _EXPANSION * (self.end - self.begin)
+        return Place(f"{self.stamp.name}, bytes {self.begin} to {self.end}", size)
 
-class SvmlightSource(RowSource):
-    """Rows of svmlight files."""
-
-    slow = True
-    sparse = True
-    labelled = True
-
-    def __init__(
-        self, paths: list[Path], request: Request, n_features: int | None, zero_based: bool
-    ) -> None:
-        first = "svmlight text has its label first on each line, and no names of columns"
-        request.refuse("svmlight text", y=first, label=first, weight=first, columns=first)
-        self.options = request.options
-        self.stamps = [FileStamp.of(path) for path in paths]
-        self.kind = name_files("svmlight", self.stamps)
-        self.zero_based, self.width = zero_based, n_features
-        self.scratch: ScratchFolder | None = None
-        self.texts = [self._unpacked(path, k) for k, path in enumerate(paths)]
-        self.parts = [part for k in range(len(paths)) for part in self._cut(k, request)]
-        if n_features is None:
-            self._survey()
-        self.n_columns = self.width or 0
-        if not self.parts:
-            raise DataFileError(f"{self.stamps[0].path}: no rows; add rows")
-        if not self.n_columns:
-            raise DataFileError(f"{self.stamps[0].path}: no features, only labels; add features")
-        self.layout = Layout("svmlight", self.n_columns, zero_based=zero_based)
-
-    def _unpacked(self, path: Path, number: int) -> Path:
-        if path.suffix.lower() not in PACKINGS:
-            return path.absolute()
-        _refuse_cluster(self.options.client, str(path), "a packed file")
-        self.scratch = self.scratch or ScratchFolder()
-        text = Path(self.scratch.folder, f"{number}.svm")
-        with open_source(path) as opened, text.open("wb") as file:
-            file.writelines(opened.chunks)
-        return text
-
-    def _cut(self, number: int, request: Request) -> Iterator[_Range]:
-        with self.texts[number].open("rb") as file:
-            step = _range_bytes(file.read(_SAMPLE), request)
-            size, begin = self.texts[number].stat().st_size, 0
-            while begin < size:
-                file.seek(min(begin + step, size) - 1)
-                file.readline()
-                yield _Range(number, begin, file.tell())
-                begin = file.tell()
-
-    def _survey(self) -> None:
-        """Find out how many rows and columns there are."""
-        counted, width = [], 0
-        for part, one in enumerate(self.parts):
-            X = self.named(part, lambda part=part: self._rows(part)).X
-            width = max(width, X.shape[1])
-            counted.append(one._replace(rows=X.shape[0]))
-        self.width, self.parts = width, [one for one in counted if one.rows]
-        self.n_rows = sum(one.rows or 0 for one in counted)
-
-    def _rows(self, part: int) -> Svmlight:
-        file, begin, end, _ = self.parts[part]
-        self.stamps[file].check()
-        text = TextRange(self.stamps[file].path, self.texts[file], begin, end)
-        return read_range(text, n_features=self.width, zero_based=self.zero_based)
-
-    def with_options(self, **changes: Any) -> RowSource:
-        """Return the same rows with other options."""
-        if self.scratch is not None:
-            _refuse_cluster(changes.get("client"), self.stamps[0].path, "a packed file")
-        return super().with_options(**changes)
-
-    def __len__(self) -> int:
-        """Return the number of parts."""
-        return len(self.parts)
-
-    def read(self, part: int) -> Part:
-        """Read a part."""
-        found = self._rows(part)
+    def __call__(self) -> Part:
+        self.stamp.check()
+        how = {"n_features": self.n_features, "zero_based": self.zero_based}
+        found = read_range(self.text, self.begin, self.end, name=self.stamp.path, **how)
         return Part(found.X, found.y, None)
 
-    def describe(self, part: int) -> str:
-        """Return a part's number, its file and where it is in the text there."""
-        one = self.parts[part]
-        return f"part {part} ({self.stamps[one.file].name}, bytes {one.begin} to {one.end})"
 
-    def bytes_of(self, part: int) -> int:
-        """Return about how many bytes a part takes."""
-        return (self.parts[part].end - self.parts[part].begin) * _EXPANSION
+def open_svmlight(
+    paths: list[Path], request: Request, n_features: int | None, zero_based: bool
+) -> RowSource:
+    """Open svmlight files."""
+    first = "svmlight text has its label first on each line, and no names of columns"
+    request.refuse("svmlight text", y=first, label=first, weight=first, columns=first)
+    stamps, n_rows = [FileStamp.of(path) for path in paths], None
+    packed = [path for path in paths if path.suffix.lower() in PACKINGS]
+    if packed:
+        refuse_cluster(request.options.client, str(packed[0]))
+    scratch = ScratchFolder() if packed else None
+    ranges = []
+    for path, stamp in zip(paths, stamps, strict=True):
+        text = _unpack(path, Path(scratch.folder)) if scratch and path in packed else path
+        for begin, end in _cut(text.absolute(), request):
+            ranges.append(
+                _Range(stamp, text.absolute(), begin, end, n_features, zero_based, scratch)
+            )
+    if n_features is None:
+        shapes = [_shape_of(one, k) for k, one in enumerate(ranges)]
+        n_rows, n_features = sum(n for n, _ in shapes), max((d for _, d in shapes), default=0)
+        ranges = [
+            one._replace(n_features=n_features)
+            for one, shape in zip(ranges, shapes, strict=True)
+            if shape[0]
+        ]
+        if ranges and not n_features:
+            raise DataFileError(f"{stamps[0].path}: no features, only labels; add features")
+    layout = Layout("svmlight", n_features, zero_based=zero_based)
+    places, kind = [one.place for one in ranges], name_files("svmlight", stamps)
+    source = FileSource(stamps, kind, ranges, places, request, layout)
+    source.slow, source.n_rows = not packed, n_rows
+    return source
 
-    def identity(self) -> Any:
-        """Return the files, and how their indices count."""
-        return (self.stamps, self.zero_based)
+
+def _unpack(path: Path, folder: Path) -> Path:
+    text = folder / f"{len(list(folder.iterdir()))}.svm"
+    with open_source(path) as opened, text.open("wb") as file:
+        file.writelines(opened.chunks)
+    return text
 
 
-def _range_bytes(sample: bytes, request: Request) -> int:
-    if request.rows is not None:
-        return max(1, request.rows * len(sample) // max(1, sample.count(b"\n")))
-    memory = request.options.memory
-    return _RANGE_BYTES if memory is None else min(_RANGE_BYTES, memory // _RANGES_IN_MEMORY)
+def _cut(text: Path, request: Request) -> Iterator[tuple[int, int]]:
+    memory, size, begin = request.options.memory, text.stat().st_size, 0
+    step = _RANGE_BYTES if memory is None else min(_RANGE_BYTES, memory // _RANGES_IN_MEMORY)
+    with text.open("rb") as file:
+        if request.rows is not None:
+            sample = file.read(_SAMPLE)
+            step = max(1, request.rows * len(sample) // max(1, sample.count(b"\n")))
+        while begin < size:
+            file.seek(min(begin + step, size) - 1)
+            file.readline()
+            yield begin, file.tell()
+            begin = file.tell()
+
+
+def _shape_of(one: _Range, number: int) -> tuple[int, int]:
+    try:
+        X = one().X
+    except ValueError as wrong:
+        raise DataFileError(f"part {number} ({one.place.name}): {wrong}") from wrong
+    return int(X.shape[0]), int(X.shape[1])
 
 
 # ------------------------------------------------------------------- tables
 
 
-class TableSource(SequenceSource):
-    """Rows of tables as text (CSV, TSV), of which the numbers are in a scratch folder."""
+def open_tables(paths: list[Path], request: Request) -> RowSource:
+    """Open tables as text (CSV, TSV)."""
+    request.refuse("tables", y=BY_LABEL)
+    require_pyarrow(str(paths[0]))
+    refuse_cluster(request.options.client, str(paths[0]))
+    stamps = [FileStamp.of(path) for path in paths if path.stat().st_size]
+    if not stamps:
+        raise DataFileError(f"{paths[0]}: the file is empty; add rows")
+    start = read_start(stamps[0], request.label)
+    layout, chosen = _find_layout(start, request, stamps[0].path)
+    step = rows_per_part(len(chosen.features), 8, request.rows, request.options)
+    reading, label = layout, layout.label
+    if label is not None and label.kind == "integers":  # later ones may have fractions
+        reading = replace(layout, label=label._replace(kind="numbers"))
+    places: list[Place] = []
+    parts = _parse(stamps, reading, step, chosen.weight is not None, places)
+    plain, kind = (
+        request._replace(label=None, weight=None, columns=None),
+        name_files("table", stamps),
+    )
+    spooled = spool(parts, plain, kind)
+    if reading is not layout and any(np.mod(item()[1], 1).any() for item in spooled.items):
+        layout = reading
+    source = FileSource(stamps, kind, list(spooled.items), places, request, layout)
+    source.numbered, source.n_rows = "line", spooled.n_rows
+    source.feature_names = tuple(chosen.features) if start.names else None
+    return source
 
-    numbered = "line"
 
-    def __init__(self, paths: list[Path], request: Request) -> None:
-        request.refuse("tables", y=BY_LABEL)
-        require_pyarrow(str(paths[0]))
-        _refuse_cluster(request.options.client, str(paths[0]), "a table as text")
-        self.stamps = [FileStamp.of(path) for path in paths if path.stat().st_size]
-        if not self.stamps:
-            raise DataFileError(f"{paths[0]}: the file is empty; add rows")
-        start = read_start(self.stamps[0], request.label)
-        self.layout, chosen = _find_layout(start, request, self.stamps[0].path)
-        self.lines: list[tuple[str, Any]] = []  # the file and the lines of each part
-        step = rows_per_part(len(chosen.features), 8, request.rows, request.options)
-        plain = request._replace(label=None, weight=None, columns=None)
-        kind = name_files("table", self.stamps)
-        spooled = spool(self._parse(step, chosen), plain, kind)
-        super().__init__(spooled.items, plain, kind)
-        self.n_rows = spooled.n_rows
-        self.feature_names = tuple(chosen.features) if start.names else None
-
-    def _parse(self, step: int, chosen: FrameColumns) -> Iterator[tuple[Any, Any, Any]]:
-        label, reading = self.layout.label, self.layout
-        if label is not None and label.kind == "integers":  # later ones may have fractions
-            reading = replace(self.layout, label=label._replace(kind="numbers"))
-        for stamp in self.stamps:
-            for X, y, numbers, _ in read_rows(
-                stamp.path, reading, rows=step, label=label is not None, need_label=True
-            ):
-                if reading is not self.layout:
-                    self._find_fractions(y, numbers, stamp.path)
-                consecutive = numbers[-1] - numbers[0] == len(numbers) - 1
-                lines = range(numbers[0], numbers[-1] + 1) if consecutive else numbers
-                self.lines.append((stamp.name, lines))
-                weighted = chosen.weight is not None
-                yield (X[:, :-1], y, X[:, -1]) if weighted else (X, y, None)
-
-    def _find_fractions(self, y: Any, numbers: Any, file: str) -> None:
-        if (y != np.trunc(y)).any() and self.layout.label is not None:
-            self.layout = replace(self.layout, label=self.layout.label._replace(kind="numbers"))
-        large = np.abs(y) >= _EXACT
-        if large.any():
-            raise DataFileError(
-                f"{file}:{numbers[np.argmax(large)]}: the label has more than 53 bits; write "
-                "such labels as words, with a letter in front"
-            )
-
-    def read(self, part: int) -> Part:
-        """Read a part."""
-        found, label = super().read(part), self.layout.label
-        whole = label is not None and label.kind == "integers"
-        return found._replace(y=found.y.astype(np.int64)) if whole else found
-
-    def describe(self, part: int) -> str:
-        """Return a part's number, its file and its lines there."""
-        file, lines = self.lines[part]
-        return f"part {part} ({file}, lines {lines[0]} to {lines[-1]})"
-
-    def row_number(self, part: int, row: int) -> int:
-        """Return the line of a row in its file."""
-        return int(self.lines[part][1][row])
-
-    def with_options(self, **changes: Any) -> RowSource:
-        """Return the same rows with other options."""
-        _refuse_cluster(changes.get("client"), self.stamps[0].path, "a table as text")
-        return super().with_options(**changes)
-
-    def identity(self) -> Any:
-        """Return the files, and how they are read."""
-        return (self.stamps, self.layout)
+def _parse(
+    stamps: list[FileStamp], layout: Layout, step: int, weighted: bool, places: list[Place]
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Iterate over X, y and weights, and note where they are."""
+    labelled = layout.label is not None
+    for stamp in stamps:
+        for X, y, numbers, _ in read_rows(
+            stamp.path, layout, rows=step, label=labelled, need_label=True
+        ):
+            if labelled and y.dtype.kind == "f" and (np.abs(y) >= _EXACT).any():
+                raise DataFileError(
+                    f"{stamp.path}:{numbers[np.argmax(np.abs(y))]}: the label has more than 53 "
+                    "bits; write such labels as words, with a letter in front"
+                )
+            name = f"{stamp.name}, lines {numbers[0]} to {numbers[-1]}"
+            consecutive = numbers[-1] - numbers[0] == len(numbers) - 1
+            lines = range(numbers[0], numbers[-1] + 1) if consecutive else numbers
+            places.append(Place(name, X.nbytes, lines))
+            yield (X[:, :-1], y, X[:, -1]) if weighted else (X, y, None)
 
 
 def read_start(stamp: FileStamp, label: Any) -> Start:

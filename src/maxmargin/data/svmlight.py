@@ -110,33 +110,28 @@ def read_svmlight(
     """
     table = _Table(_Reader(n_features, zero_based, dtype, query_id, threads))
     with open_source(path) as opened:
-        for block in _cut_lines(opened.chunks, CHUNK):
+        for number, block in enumerate(_cut_lines(opened.chunks, CHUNK)):
             table.append(block, _Text(opened.name))
+            if number == 0 and opened.path is not None:  # a little more than if all were like that
+                table.reserve(1.02 * os.path.getsize(opened.path) / len(block))
     if not table.numbers.size:
         raise DataFileError(f"{opened.name}: no rows; a row is 'label index:value …'")
     return table.finish()
 
 
-class TextRange(NamedTuple):
-    """A range of bytes of svmlight text that begins and ends where lines do."""
-
-    name: str
-    path: Path
-    begin: int
-    end: int
-
-
-def read_range(text: TextRange, n_features: int | None, zero_based: bool) -> Svmlight:
-    """Read the rows of a range of bytes."""
+def read_range(
+    path: Path, begin: int, end: int, *, name: str, n_features: int | None, zero_based: bool
+) -> Svmlight:
+    """Read the rows of a range of bytes that begins and ends where lines do."""
     table = _Table(_Reader(n_features, zero_based))
-    with text.path.open("rb") as file:
+    with path.open("rb") as file:
 
         def count_lines() -> int:
-            return sum(chunk.count(b"\n") for chunk in _read_between(file, 0, text.begin))
+            return sum(chunk.count(b"\n") for chunk in _read_between(file, 0, begin))
 
-        place = _Text(text.name, count_lines if text.begin else None)
-        for block in _cut_lines(_read_between(file, text.begin, text.end), CHUNK):
-            table.append(block, place)
+        text = _Text(name, count_lines if begin else None)
+        for block in _cut_lines(_read_between(file, begin, end), CHUNK):
+            table.append(block, text)
     return table.finish()
 
 
@@ -416,7 +411,7 @@ def _read_pending(values: Any, block: bytes) -> list[int]:
 
 
 class _Growing:
-    """An array that grows at its end."""
+    """An array that grows at its end. What is reserved and never used takes no memory."""
 
     def __init__(self, dtype: Any) -> None:
         self._array, self.size = np.empty(0, dtype), 0
@@ -427,6 +422,11 @@ class _Growing:
             self._array.resize(end + end // 8, refcheck=False)
         self._array[self.size : end] = items
         self.size = end
+
+    def reserve(self, times: float) -> None:
+        larger = np.empty(max(self.size, int(times * self.size)), self._array.dtype)
+        larger[: self.size] = self._array[: self.size]
+        self._array = larger
 
     def change_type(self, dtype: Any) -> None:
         self._array = self._array[: self.size].astype(dtype)
@@ -447,6 +447,11 @@ class _Table:
         self._indices, self._pointers = _Growing(np.int32), _Growing(np.int32)
         self._pointers.extend([0])
         self._queries, self.numbers = _Growing(np.int64), _Growing(np.int64)
+
+    def reserve(self, times: float) -> None:
+        """Be prepared for so many times the rows that are here."""
+        for array in (self._values, self._indices, self._pointers, self._labels, self.numbers):
+            array.reserve(times)
 
     def append(self, block: bytes, text: _Text) -> None:
         """Add the rows of a block; a mark is skipped at the beginning of a file."""
