@@ -201,7 +201,7 @@ def test_other_columns_are_named(run: Run, parts: list[str], tmp_path: Path) -> 
     write_parquet(tmp_path / "part-2.parquet", X[2000:], WORDS[2000:], ("a", "b", "d"))
     said = refused(run, *parts)
     assert "part 8 (part-2.parquet" in said
-    assert "it has no column 'c', which part-0.parquet has" in said
+    assert "it has no column 'c'" in said
 
 
 def test_a_file_that_vanishes_is_named(
@@ -227,7 +227,7 @@ def test_labels_are_needed(run: Run, parts: list[str], tmp_path: Path) -> None:
     said = refused(run, "part-9.csv", "--memory", "1GB", "--label", "a", "--task", "classification")
     assert "holds words" in said
     said = refused(run, *parts, "--label", "a", "--task", "regression")
-    assert "column 'y' holds string, which is no number" in said
+    assert "column 'y' holds what is no number" in said
 
 
 def test_texts_and_flags_are_no_labels(run: Run, tmp_path: Path) -> None:

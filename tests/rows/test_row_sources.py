@@ -747,8 +747,7 @@ def test_parquet_files_unlike_the_first(tmp_path: Path) -> None:
     first = {"a": [1.0, 2.0], "b": [1.0, 2.0], "y": [0, 1]}
     cases: list[tuple[dict[str, Any], str]] = [
         ({"a": [1.0], "y": [0]}, "has no column 'b'"),
-        ({**first, "c": [1.0, 2.0]}, "has a column 'c'"),
-        ({**first, "b": ["u", "v"]}, "column 'b' holds string"),
+        ({**first, "b": ["u", "v"]}, "column 'b' holds what is no number"),
     ]
     for columns, message in cases:
         pq.write_table(pa.table(first), tmp_path / "1.parquet")
@@ -756,7 +755,7 @@ def test_parquet_files_unlike_the_first(tmp_path: Path) -> None:
         with pytest.raises(
             DataFileError, match=rf"^part 1 \(2\.parquet, row group 0\): .*{message}"
         ):
-            mm.data.open(tmp_path / "*.parquet", label="y")
+            mm.data.open(tmp_path / "*.parquet", label="y").load(1)
     reordered = {name: first[name] for name in ("y", "b", "a")}
     pq.write_table(pa.table(reordered), tmp_path / "2.parquet")
     assert len(mm.data.open(tmp_path / "*.parquet", label="y")) == 2
@@ -832,7 +831,6 @@ def test_tables_with_wrong_cells(tmp_path: Path) -> None:
         (1500, "7,seven,1", r"a\.csv:1501: column 2 \(b\)"),
         (1502, "7,1", r"a\.csv:1503: 2 cells"),
         (1503, "7,1,x", r"a\.csv:1504: .*'x'"),
-        (1503, f"7,1,{2**53}", r"a\.csv:1504: the label has more than 53 bits"),
     ]:
         path.write_text("\n".join([*lines[:row], line, *lines[row + 1 :]]) + "\n")
         with pytest.raises(DataFileError, match=message):

@@ -2,14 +2,15 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from maxmargin.data.opening import open as open_rows
+from maxmargin.data.opening import read_names
 from maxmargin.data.svmlight import read_svmlight, write_svmlight
-from maxmargin.data.table import Table, find_label, read_table
+from maxmargin.data.table import find_label
 from maxmargin.data.tables import kind_of, require_pyarrow
-from maxmargin.data.text import SVMLIGHT_ENDINGS, Where, open_source
+from maxmargin.data.text import SVMLIGHT_ENDINGS, open_source
 from maxmargin.errors import DataFileError
 from maxmargin.runtime.atomic_write import write_atomically
 
@@ -19,7 +20,7 @@ _CELLS = 1 << 20  # of a table that are written at a time
 
 
 def convert(
-    source: Where,
+    source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
     label: str | int | None = None,
@@ -30,8 +31,8 @@ def convert(
     The name of the target decides (``.svm .libsvm .svmlight``, ``.csv``, ``.parquet``). Numbers are
     the same to the bit, and the target is complete or as it was before. Columns of a table made of
     svmlight text are called ``label, f1, f2, …``, and all zeros are written. A table that becomes
-    svmlight text may only have plain numbers, and no gaps. Memory holds all rows. For other
-    conversions use pandas, polars or pyarrow.
+    svmlight text (CSV, TSV, Parquet) may only have numbers, and no gaps. Memory holds all rows. For
+    other conversions use pandas, polars or pyarrow.
 
     Parameters
     ----------
@@ -80,40 +81,25 @@ def convert(
             f"{target}: {source} is {kind}, and the name of what it is converted to must end with "
             f"{wanted}; for other formats use pandas, polars or pyarrow"
         )
-    if from_svmlight:
-        if label is not None:
-            raise DataFileError(
-                f"{source}: svmlight text has its label first on each line; leave out "
-                f"label={label!r}"
-            )
-        return _write_table(source, target, zero_based)
-    X, y = _read_numbers(read_table(source, label), label)
-    write_svmlight(target, X, y, zero_based=zero_based)
-    return len(y)
-
-
-def _read_numbers(table: Table, label: str | int | None) -> tuple[Any, Any]:
-    if table.width < 2:
+    if not from_svmlight:
+        return _write_svmlight(source, target, label, zero_based)
+    if label is not None:
         raise DataFileError(
-            f"{table.file}: only one column; svmlight text needs a label and a feature"
+            f"{source}: svmlight text has its label first on each line; leave out label={label!r}"
         )
-    found = find_label(table.names, table.width, label, table.file)
-    at = table.width - 1 if found is None else found
-    for j in range(table.width):
-        column, place = table.column(j), f"{table.describe(j)}{' (the label)' * (j == at)}"
-        if column.words is not None or column.notation:
-            example = f" ({column.words[0]!r})" if column.words else ""
-            raise DataFileError(
-                f"{table.file}: {place} holds other cells than plain numbers{example}, and "
-                "svmlight text has only these; make numbers of the column or remove it"
-            )
-        if column.missing.any():
-            raise DataFileError(
-                f"{table.place(int(np.argmax(column.missing)))}: {place} is empty, and svmlight "
-                "text has no gaps; fill it, or remove the row"
-            )
-    columns = [table.column(j).values for j in range(table.width) if j != at]
-    return np.column_stack(columns), table.labels(at)[0]
+    return _write_table(source, target, zero_based)
+
+
+def _write_svmlight(source: Path, target: Path, label: str | int | None, zero_based: bool) -> int:
+    names, width = read_names(source)
+    if width < 2:
+        raise DataFileError(f"{source}: only one column; svmlight text needs a label and a feature")
+    found = find_label(names, width, label, str(source))
+    at = width - 1 if found is None else found
+    parts = list(open_rows(source, label=names[at] if names else at + 1))
+    y = np.concatenate([part.y for part in parts])
+    write_svmlight(target, np.vstack([part.X for part in parts]), y, zero_based=zero_based)
+    return len(y)
 
 
 def _write_table(source: Path, target: Path, zero_based: bool) -> int:
@@ -131,10 +117,9 @@ def _write_table(source: Path, target: Path, zero_based: bool) -> int:
             f"{source}: a table of these rows would have {features:,} columns and {cells:,} cells, "
             "nearly all of them 0; keep it as svmlight text, which every reader here takes"
         )
+    kinds = [pa.array(y[:0]).type, *[pa.float64()] * features]
     names = ["label", *(f"f{j}" for j in range(1, features + 1))]
-    schema = pa.schema(
-        [(name, pa.float64() if k else pa.array(y[:0]).type) for k, name in enumerate(names)]
-    )
+    schema = pa.schema(list(zip(names, kinds, strict=True)))
     step = max(1, _CELLS // features)
 
     def write(draft: Path) -> None:

@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -143,14 +143,13 @@ def open(
           that ``scipy.sparse.save_npz`` wrote (this one is loaded).
         - *Files*: a path, a pattern (``"part-*.parquet"``), a folder, or a list of these, of one
           kind: Parquet (parts are row groups), svmlight text (parts are ranges of bytes), or tables
-          such as CSV, which are read once and written as numbers to a scratch folder
-          (``tempfile.gettempdir()``) that is removed with the source. Files that a pattern or a
-          folder means are sorted so that ``part-2`` comes before ``part-10``. Tables must have
-          numbers in all columns but the label; how these are written is found in the first rows.
+          such as CSV with numbers in all columns but the label. Tables and packed files are read
+          once, and go to a scratch folder (``tempfile.gettempdir()``) that is removed with the
+          source; they cannot be read on a cluster. ``part-2`` comes before ``part-10``.
         - *Chunks*: a list of tuples ``(X, y)`` or ``(X, y, weight)``, or of callables that return
           such; an object that can be iterated over again and again and gives the same tuples each
-          time; or a callable that returns a new iterator. A generator or another iterator that
-          comes only once is written to such a scratch folder at once.
+          time; or a callable that returns a new iterator. What can be iterated over only once, such
+          as a generator, goes to a scratch folder at once.
         - *Dask*: an array, a frame, or a list of delayed partitions, each of which computes to a
           tuple.
     y : array, path of a .npy file or Dask collection, optional
@@ -171,8 +170,7 @@ def open(
     checkpoint : path, optional
         A folder to which fits are saved now and then, and from which they go on.
     client : distributed.Client or str, optional
-        The Dask cluster that works on the rows, or the address of its scheduler. Tables as text
-        and packed files are refused: save them as Parquet.
+        The Dask cluster that works on the rows, or the address of its scheduler.
     n_features : int, optional
         The number of columns of svmlight text; by default, the text is read once to find out.
     zero_based : bool, default False
@@ -189,16 +187,9 @@ def open(
     DataFileError
         A file or a part is not what it should be; the message names it. Parts are checked whenever
         they are read: columns, types, finite numbers, a label for each row.
-    FileNotFoundError
-        No file matches.
-
-    See Also
-    --------
-    standardize : Rows with columns of mean 0 and variance 1, computed by parts.
 
     Examples
     --------
-    >>> import pathlib, tempfile
     >>> import numpy as np
     >>> import maxmargin as mm
     >>> X, y = np.arange(10.0).reshape(5, 2), np.array(["no", "no", "yes", "yes", "yes"])
@@ -208,15 +199,6 @@ def open(
     >>> part = source.load(2)
     >>> part.X.tolist(), part.y.tolist()
     ([[8.0, 9.0]], ['yes'])
-
-    A table with named columns, of which one is the label:
-
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "rows.csv")
-    ...     _ = path.write_text("width,height,kind\n1.5,2,a\n0.5,3,b\n")
-    ...     table = mm.data.open(path, label="kind")
-    ...     table.feature_names, table.load(0).y.tolist()
-    (('width', 'height'), ['a', 'b'])
     """
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise ValueError(f"rows={rows!r} must be a whole number from 1 on, or None")
@@ -232,17 +214,29 @@ def open(
 
 
 def _open_object(what: Any, request: Request) -> RowSource:
-    if isinstance(what, RowSource):
-        return _reopen(what, request)
-    if is_dask(what):
-        return DaskSource(what, request)
-    if is_frame(what):
-        return FrameSource(what, request)
-    if isinstance(what, np.ndarray) or sp.issparse(what):
-        return ArraySource(what, request)
     if module_root(what) == "polars" and type(what).__name__ == "LazyFrame":
         raise TypeError("a polars LazyFrame has no rows yet; collect() it, or sink_parquet() it")
-    return _open_chunks(what, request)
+    known: list[tuple[Callable[[Any], bool], Callable[[Any, Request], RowSource]]] = [
+        (lambda one: isinstance(one, RowSource), _reopen),
+        (is_dask, DaskSource),
+        (is_frame, FrameSource),
+        (lambda one: isinstance(one, np.ndarray) or sp.issparse(one), ArraySource),
+        (_is_list, _open_list),
+        (
+            lambda one: hasattr(one, "__array__"),
+            lambda one, asked: ArraySource(np.asarray(one), asked),
+        ),
+        (_is_sequence, lambda one, asked: SequenceSource(one, asked, type(one).__name__)),
+        (lambda one: hasattr(one, "__iter__") and iter(one) is one, spool),
+        (lambda one: hasattr(one, "__iter__") or callable(one), IterableSource),
+    ]
+    for is_such, opener in known:
+        if is_such(what):
+            return opener(what, request)
+    raise TypeError(
+        f"rows cannot be opened in a {type(what).__name__}; pass an array, a frame, paths of "
+        "files, an iterable of (X, y), or Dask collections"
+    )
 
 
 def _is_list(what: Any) -> bool:
@@ -250,37 +244,22 @@ def _is_list(what: Any) -> bool:
 
 
 def _reopen(source: RowSource, request: Request) -> RowSource:
-    way_out = "it was said when the rows were opened"
-    request.refuse(
-        "rows that are open",
-        y=way_out,
-        label=way_out,
-        weight=way_out,
-        columns=way_out,
-        rows=way_out,
+    known = dict.fromkeys(
+        ("y", "label", "weight", "columns", "rows"), "it was said when the rows were opened"
     )
-    given = request.options
-    changes = {name: getattr(given, name) for name in ("memory", "checkpoint", "client")}
+    request.refuse("rows that are open", **known)
+    changes = {name: getattr(request.options, name) for name in ("memory", "checkpoint", "client")}
     return source.with_options(**{k: v for k, v in changes.items() if v is not None})
 
 
-def _open_chunks(what: Any, request: Request) -> RowSource:
-    if _is_list(what):
-        chunks = all(callable(item) or is_frame(item) or _is_chunk(item) for item in what)
-        return SequenceSource(what, request) if chunks and len(what) else ArraySource(what, request)
-    if hasattr(what, "__array__"):
-        return ArraySource(np.asarray(what), request)
-    if hasattr(what, "__len__") and hasattr(what, "__getitem__") and not isinstance(what, dict):
-        return SequenceSource(what, request, type(what).__name__)
-    if hasattr(what, "__iter__"):
-        chunks = iter(what)
-        return spool(chunks, request) if chunks is what else IterableSource(what, request)
-    if callable(what):
-        return IterableSource(what, request)
-    raise TypeError(
-        f"rows cannot be opened in a {type(what).__name__}; pass an array, a frame, paths of "
-        "files, an iterable of (X, y), or Dask collections"
-    )
+def _is_sequence(what: Any) -> bool:
+    by_number = hasattr(what, "__len__") and hasattr(what, "__getitem__")
+    return by_number and not isinstance(what, dict)
+
+
+def _open_list(what: Any, request: Request) -> RowSource:
+    chunks = all(callable(item) or is_frame(item) or _is_chunk(item) for item in what)
+    return SequenceSource(what, request) if chunks and len(what) else ArraySource(what, request)
 
 
 def _is_chunk(item: Any) -> bool:

@@ -42,7 +42,6 @@ _RANGE_BYTES = 1 << 25
 _RANGES_IN_MEMORY = 32
 _SAMPLE = 1 << 20  # bytes by which the length of lines is estimated
 _EXPANSION = 3  # bytes of rows for a byte of svmlight text
-_EXACT = 2**53
 
 
 class Place(NamedTuple):
@@ -57,6 +56,7 @@ class FileSource(SequenceSource):
     """Rows of files; each part is read by a function."""
 
     layout: Layout
+    scratch: bool = False  # whether parts are read from a scratch folder
 
     def __init__(
         self,
@@ -73,14 +73,6 @@ class FileSource(SequenceSource):
         plain = request._replace(y=None, label=None, weight=None, columns=None)
         self.named(0, lambda: super(FileSource, self).__init__(items, plain, kind))
 
-    def read(self, part: int) -> Part:
-        """Read a part."""
-        found, label = super().read(part), self.layout.label
-        floats = found.y is not None and found.y.dtype.kind == "f"
-        if floats and label is not None and label.kind == "integers":
-            return found._replace(y=found.y.astype(np.int64))
-        return found
-
     def describe(self, part: int) -> str:
         """Return a part's number, its file and where it is there."""
         return f"part {part} ({self.places[part].name})"
@@ -96,13 +88,13 @@ class FileSource(SequenceSource):
 
     def with_options(self, **changes: Any) -> RowSource:
         """Return the same rows with other options."""
-        if not self.slow:
+        if self.scratch:
             refuse_cluster(changes.get("client"), self.stamps[0].path)
         return super().with_options(**changes)
 
     def identity(self) -> Any:
         """Return the files, and how they are read."""
-        return (self.stamps, self.layout)
+        return (self.stamps, self.layout, getattr(self.items[0], "plan", None))
 
 
 def refuse_cluster(client: Any, file: str) -> None:
@@ -147,37 +139,34 @@ def open_svmlight(
     """Open svmlight files."""
     first = "svmlight text has its label first on each line, and no names of columns"
     request.refuse("svmlight text", y=first, label=first, weight=first, columns=first)
-    stamps, n_rows = [FileStamp.of(path) for path in paths], None
-    packed = [path for path in paths if path.suffix.lower() in PACKINGS]
-    if packed:
-        refuse_cluster(request.options.client, str(packed[0]))
-    scratch = ScratchFolder() if packed else None
-    ranges = []
-    for path, stamp in zip(paths, stamps, strict=True):
-        text = _unpack(path, Path(scratch.folder)) if scratch and path in packed else path
-        for begin, end in _cut(text.absolute(), request):
-            ranges.append(
-                _Range(stamp, text.absolute(), begin, end, n_features, zero_based, scratch)
-            )
+    stamps, n_rows, scratch = [FileStamp.of(path) for path in paths], None, None
+    if any(path.suffix.lower() in PACKINGS for path in paths):
+        refuse_cluster(request.options.client, str(paths[0]))
+        scratch = ScratchFolder()
+    ranges = [
+        _Range(stamp, text, *edges, n_features, zero_based, scratch)
+        for k, stamp in enumerate(stamps)
+        for text in [_unpack(Path(stamp.path), scratch, k)]
+        for edges in _cut(text, request)
+    ]
     if n_features is None:
         shapes = [_shape_of(one, k) for k, one in enumerate(ranges)]
         n_rows, n_features = sum(n for n, _ in shapes), max((d for _, d in shapes), default=0)
-        ranges = [
-            one._replace(n_features=n_features)
-            for one, shape in zip(ranges, shapes, strict=True)
-            if shape[0]
-        ]
+        kept = [one for one, (n, _) in zip(ranges, shapes, strict=True) if n]
+        ranges = [one._replace(n_features=n_features) for one in kept]
         if ranges and not n_features:
             raise DataFileError(f"{stamps[0].path}: no features, only labels; add features")
     layout = Layout("svmlight", n_features, zero_based=zero_based)
     places, kind = [one.place for one in ranges], name_files("svmlight", stamps)
     source = FileSource(stamps, kind, ranges, places, request, layout)
-    source.slow, source.n_rows = not packed, n_rows
+    source.slow, source.scratch, source.n_rows = True, scratch is not None, n_rows
     return source
 
 
-def _unpack(path: Path, folder: Path) -> Path:
-    text = folder / f"{len(list(folder.iterdir()))}.svm"
+def _unpack(path: Path, scratch: ScratchFolder | None, number: int) -> Path:
+    if scratch is None or path.suffix.lower() not in PACKINGS:
+        return path
+    text = Path(scratch.folder, f"{number}.svm")
     with open_source(path) as opened, text.open("wb") as file:
         file.writelines(opened.chunks)
     return text
@@ -219,43 +208,36 @@ def open_tables(paths: list[Path], request: Request) -> RowSource:
     start = read_start(stamps[0], request.label)
     layout, chosen = _find_layout(start, request, stamps[0].path)
     step = rows_per_part(len(chosen.features), 8, request.rows, request.options)
-    reading, label = layout, layout.label
-    if label is not None and label.kind == "integers":  # later ones may have fractions
-        reading = replace(layout, label=label._replace(kind="numbers"))
-    places: list[Place] = []
-    parts = _parse(stamps, reading, step, chosen.weight is not None, places)
-    plain, kind = (
-        request._replace(label=None, weight=None, columns=None),
-        name_files("table", stamps),
-    )
-    spooled = spool(parts, plain, kind)
-    if reading is not layout and any(np.mod(item()[1], 1).any() for item in spooled.items):
-        layout = reading
+    plain = request._replace(label=None, weight=None, columns=None)
+    kind, places = name_files("table", stamps), []
+    try:
+        spooled = spool(_parse(stamps, layout, step, chosen, places), plain, kind)
+    except DataFileError:
+        if layout.label is None or layout.label.kind != "integers":
+            raise
+        # Labels after the first ones may have fractions.
+        layout, places = replace(layout, label=layout.label._replace(kind="numbers")), []
+        spooled = spool(_parse(stamps, layout, step, chosen, places), plain, kind)
     source = FileSource(stamps, kind, list(spooled.items), places, request, layout)
-    source.numbered, source.n_rows = "line", spooled.n_rows
+    source.numbered, source.scratch, source.n_rows = "line", True, spooled.n_rows
     source.feature_names = tuple(chosen.features) if start.names else None
     return source
 
 
 def _parse(
-    stamps: list[FileStamp], layout: Layout, step: int, weighted: bool, places: list[Place]
+    stamps: list[FileStamp], layout: Layout, step: int, chosen: FrameColumns, places: list[Place]
 ) -> Iterator[tuple[Any, Any, Any]]:
     """Iterate over X, y and weights, and note where they are."""
-    labelled = layout.label is not None
     for stamp in stamps:
-        for X, y, numbers, _ in read_rows(
-            stamp.path, layout, rows=step, label=labelled, need_label=True
-        ):
-            if labelled and y.dtype.kind == "f" and (np.abs(y) >= _EXACT).any():
-                raise DataFileError(
-                    f"{stamp.path}:{numbers[np.argmax(np.abs(y))]}: the label has more than 53 "
-                    "bits; write such labels as words, with a letter in front"
-                )
+        blocks = read_rows(
+            stamp.path, layout, rows=step, label=layout.label is not None, need_label=True
+        )
+        for X, y, numbers, _ in blocks:
             name = f"{stamp.name}, lines {numbers[0]} to {numbers[-1]}"
             consecutive = numbers[-1] - numbers[0] == len(numbers) - 1
             lines = range(numbers[0], numbers[-1] + 1) if consecutive else numbers
             places.append(Place(name, X.nbytes, lines))
-            yield (X[:, :-1], y, X[:, -1]) if weighted else (X, y, None)
+            yield (X, y, None) if chosen.weight is None else (X[:, :-1], y, X[:, -1])
 
 
 def read_start(stamp: FileStamp, label: Any) -> Start:

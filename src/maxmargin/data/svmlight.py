@@ -26,6 +26,7 @@ from maxmargin.data.text import CHUNK, PACKINGS, Where, open_source
 from maxmargin.errors import DataFileError
 from maxmargin.runtime.atomic_write import write_atomically
 from maxmargin.runtime.threads import share_work, usual_threads
+from maxmargin.validation.data import as_labels, as_rows
 
 _PADDING = bytes(16)  # after a text, of which a loop may take eight bytes at a time
 _PIECE = 1 << 18  # bytes, so that the numbers of a piece stay in a core's cache
@@ -245,8 +246,11 @@ def write_svmlight(
         raise ValueError(f"{path}: files are written unpacked; leave out {Path(path).suffix}")
     if "\0" in comment:
         raise ValueError("comment has a character 0, and svmlight text cannot have one")
-    X = _checked_rows(X)
-    y = _checked_labels(y, X.shape[0])
+    X, y = _stored(X), as_labels(y)
+    if y.dtype.kind == "U":
+        raise ValueError("y has texts, and svmlight text only has numbers; number the classes")
+    if len(y) != X.shape[0]:
+        raise ValueError(f"y has {len(y)} labels for the {X.shape[0]} rows of X")
     _refuse_infinite(X, y)
     if query_id is not None:
         query_id = np.asarray(query_id)
@@ -506,46 +510,14 @@ class _Table:
 # ------------------------------------------------------------------- writing
 
 
-def _checked_rows(X: Any) -> Any:
-    """Return a CSR array of float64 with all that is not 0, but also with -0."""
+def _stored(X: Any) -> Any:
+    """Return rows as CSR with all that is not 0, but also with -0, and what else is stored."""
+    X = as_rows(X)
     if sp.issparse(X):
-        X = sp.csr_array(X, copy=not getattr(X, "has_canonical_format", False))
-        X.sum_duplicates()
-        return sp.csr_array((_checked_numbers(X.data, "X"), X.indices, X.indptr), shape=X.shape)
-    X = np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must be a table of rows and columns; it has {X.ndim} dimensions")
-    X = _checked_numbers(X, "X")
+        return X
     rows, columns = np.nonzero((X != 0) | np.signbit(X))
     pointers = np.searchsorted(rows, np.arange(len(X) + 1))
     return sp.csr_array((X[rows, columns], columns, pointers), shape=X.shape)
-
-
-def _checked_labels(y: Any, n_rows: int) -> Any:
-    y = np.asarray(y)
-    if y.ndim != 1:
-        raise ValueError(f"y must have one label per row; it has {y.ndim} dimensions")
-    if len(y) != n_rows:
-        raise ValueError(f"y has {len(y)} labels for the {n_rows} rows of X")
-    integers = y.dtype.kind in "biu" and y.dtype != np.uint64
-    return y.astype(np.int64) if integers else _checked_numbers(y, "y")
-
-
-def _checked_numbers(values: Any, name: str) -> Any:
-    if values.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{name} has values of type {values.dtype}, and svmlight text only has numbers; "
-            "number the classes, encode the words"
-        )
-    plain = values.astype(np.float64, copy=False)
-    with np.errstate(invalid="ignore"):  # what is too large
-        same = plain is values or np.array_equal(plain.astype(values.dtype), values, equal_nan=True)
-    if not same:
-        raise ValueError(
-            f"{name} has values of type {values.dtype} that float64 does not hold exactly, so they "
-            "would not be read as they are; convert them first"
-        )
-    return plain
 
 
 def _format_rows(X: Any, y: Any, queries: Any, first: int) -> Iterator[bytes]:
@@ -564,7 +536,8 @@ def _format_rows(X: Any, y: Any, queries: Any, first: int) -> Iterator[bytes]:
 
 
 def _spell(values: Any) -> list[str]:
-    return [repr(value).removesuffix(".0") for value in values.tolist()]
+    numbers = values.astype(np.int64) if values.dtype == bool else values
+    return [repr(number).removesuffix(".0") for number in numbers.tolist()]
 
 
 def _refuse_infinite(X: Any, y: Any) -> None:

@@ -209,7 +209,10 @@ def _decode(chunks: Iterator[bytes], name: str, remarks: list[str]) -> Iterator[
             except UnicodeError as wrong:
                 line = lines + 1 + chunk.count(b"\n", 0, getattr(wrong, "start", 0))
                 if not only_ascii:
-                    raise DataFileError(_misencoded(name, encoding, line)) from wrong
+                    raise DataFileError(
+                        f"{name}:{line}: neither UTF-8 (or what it is marked as) nor Windows-1252 "
+                        "text; save the file as UTF-8"
+                    ) from wrong
                 remarks.append(
                     f"The text is not UTF-8 (line {line}) and is read as Windows-1252: if letters "
                     "with accents are wrong, save the file as UTF-8."
@@ -221,15 +224,6 @@ def _decode(chunks: Iterator[bytes], name: str, remarks: list[str]) -> Iterator[
         lines += text.count(b"\n")
         yield text
         chunk = next(chunks, b"")
-
-
-def _misencoded(name: str, encoding: str, line: int) -> str:
-    if encoding not in ("utf-8", _WINDOWS):
-        return (
-            f"{name}: marked as {encoding.removesuffix('-sig').upper()} text, but it is not; "
-            "save it as UTF-8"
-        )
-    return f"{name}:{line}: neither UTF-8 nor Windows-1252 text; save the file as UTF-8"
 
 
 def _refuse_binary(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
