@@ -855,7 +855,8 @@ def test_tables_and_packed_files_are_refused_on_a_cluster(tmp_path: Path) -> Non
     open_csv(make_rows(), tmp_path)
     with gzip.open(tmp_path / "b.svm.gz", "wt") as file:
         file.write("1 1:1\n0 1:2\n")
-    for name, how in (("a.csv", {"label": "kind"}), ("b.svm.gz", {})):
+    cases: list[tuple[str, dict[str, Any]]] = [("a.csv", {"label": "kind"}), ("b.svm.gz", {})]
+    for name, how in cases:
         with pytest.raises(DataFileError, match=rf"{name}: .*cluster .* save it as Parquet"):
             mm.data.open(tmp_path / name, client="tcp://127.0.0.1:8786", **how)
         source = mm.data.open(tmp_path / name, **how)

@@ -109,7 +109,8 @@ def _write_table(source: Path, target: Path, zero_based: bool) -> int:
     import pyarrow.parquet as pq
 
     X, y, _, _ = read_svmlight(source, zero_based=zero_based)
-    (rows, features), cells = X.shape, X.shape[0] * X.shape[1]
+    rows, features = map(int, X.shape)
+    cells = rows * features
     if not features:
         raise DataFileError(f"{source}: no features, only labels; a row is 'label index:value …'")
     if features > _MOST_COLUMNS or (cells > _MOST_ZEROS and 100 * X.nnz < cells):

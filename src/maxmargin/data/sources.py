@@ -128,8 +128,14 @@ class _Range(NamedTuple):
 
     def __call__(self) -> Part:
         self.stamp.check()
-        how = {"n_features": self.n_features, "zero_based": self.zero_based}
-        found = read_range(self.text, self.begin, self.end, name=self.stamp.path, **how)
+        found = read_range(
+            self.text,
+            self.begin,
+            self.end,
+            name=self.stamp.path,
+            n_features=self.n_features,
+            zero_based=self.zero_based,
+        )
         return Part(found.X, found.y, None)
 
 
@@ -209,7 +215,8 @@ def open_tables(paths: list[Path], request: Request) -> RowSource:
     layout, chosen = _find_layout(start, request, stamps[0].path)
     step = rows_per_part(len(chosen.features), 8, request.rows, request.options)
     plain = request._replace(label=None, weight=None, columns=None)
-    kind, places = name_files("table", stamps), []
+    kind = name_files("table", stamps)
+    places: list[Place] = []
     try:
         spooled = spool(_parse(stamps, layout, step, chosen, places), plain, kind)
     except DataFileError:

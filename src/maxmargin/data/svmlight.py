@@ -1,9 +1,8 @@
 """Svmlight (LIBSVM) text: ``label [qid:n] index:value … [# comment]``, a row per line.
 
-Text is taken in blocks of whole lines. A block is cut into pieces at line ends, and threads parse
-these with a compiled loop; their rows are then added to arrays that grow, in the order of the text,
-so that nothing depends on the number of threads. The loop only finds that a line is wrong; what is
-wrong with it, and where, is found by a second look at that line.
+Blocks of lines are cut into pieces, which threads parse with a compiled loop; their rows are added
+to arrays that grow, in the order of the text. The loop only finds that a line is wrong; what is
+wrong with it is then found by Python.
 """
 
 import math
@@ -58,9 +57,8 @@ def read_svmlight(
 ) -> Svmlight:
     r"""Read svmlight (LIBSVM) text: ``label [qid:n] index:value … [# comment]``, a row per line.
 
-    The text is read strictly. Labels and values are finite decimal numbers, each rounded to the
-    nearest double. Indices are whole numbers that ascend within a line. Blanks are spaces and tabs;
-    lines end with a line feed, or a carriage return and a line feed; blank lines and lines that
+    The text is read strictly: finite decimal numbers, each rounded to the nearest double, and whole
+    indices that ascend within a line, with spaces and tabs between them. Blank lines and lines that
     have only a comment are skipped. Files named ``.gz``, ``.xz``, ``.bz2`` or ``.zst`` are unpacked
     on the way. Memory holds the rows, an eighth of them in reserve at most, and a few megabytes.
 
@@ -93,19 +91,11 @@ def read_svmlight(
     DataFileError
         The text is not what the format allows; the message has line and column, and the way out.
 
-    See Also
-    --------
-    iterate_svmlight : The same in blocks of rows, for files that memory does not hold.
-    write_svmlight : Writes such files.
-
     Examples
     --------
-    >>> import tempfile, pathlib
+    >>> import io
     >>> from maxmargin.data import read_svmlight
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "rows.svm")
-    ...     _ = path.write_text("+1 1:0.5 3:2 # the first\n-1 2:1e-3\n")
-    ...     rows = read_svmlight(path)
+    >>> rows = read_svmlight(io.BytesIO(b"+1 1:0.5 3:2 # the first\n-1 2:1e-3\n"))
     >>> rows.X.toarray().tolist(), rows.y.tolist(), rows.numbers.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1, -1], [1, 2])
     """
@@ -148,35 +138,32 @@ def iterate_svmlight(
 ) -> Iterator[Svmlight]:
     r"""Iterate over the rows of svmlight text in blocks, in bounded memory.
 
-    A block has the rows of about ``block_bytes`` bytes of text, and of one line at least. Without
-    ``n_features``, its X has as many columns as the indices up to there require. Labels are
-    integers in a block where all of them are whole numbers. Other parameters, what is raised and
-    what the text must be are as for ``read_svmlight``.
+    Without ``n_features``, the X of a block has as many columns as the indices up to there require.
+    Labels are integers in a block where all of them are whole numbers.
 
     Parameters
     ----------
     source : path, "-" or binary stream
         The text; ``"-"`` is standard input.
     block_bytes : int, default 8 MiB
-        The bytes of text per block.
+        About how many bytes of text a block has; it has one line at least.
     n_features, zero_based, dtype, query_id, threads
-        As for ``read_svmlight``.
+        As for :func:`read_svmlight`, and so is what is raised.
 
     Yields
     ------
     Svmlight
-        The rows of a block; ``numbers`` counts the lines of the whole text.
+        The rows of a block; ``numbers`` counts the lines of all text.
 
     Examples
     --------
     >>> import io
     >>> from maxmargin.data import iterate_svmlight
-    >>> text = io.BytesIO(b"1 1:2\n-1 2:3\n1 3:4\n")
-    >>> for block in iterate_svmlight(text, block_bytes=6, n_features=3):
+    >>> text = io.BytesIO(b"1 1:2\n-1 2:3\n")
+    >>> for block in iterate_svmlight(text, block_bytes=6, n_features=2):
     ...     print(block.X.toarray().tolist(), block.numbers.tolist())
-    [[2.0, 0.0, 0.0]] [1]
-    [[0.0, 3.0, 0.0]] [2]
-    [[0.0, 0.0, 4.0]] [3]
+    [[2.0, 0.0]] [1]
+    [[0.0, 3.0]] [2]
     """
     reader = _Reader(n_features, zero_based, dtype, query_id, threads)
     if operator.index(block_bytes) < 1:
@@ -202,12 +189,9 @@ def write_svmlight(
 ) -> None:
     r"""Write rows as svmlight (LIBSVM) text, so that reading gives back the same bits.
 
-    Each number has the fewest digits that are nearer to it than to any other double. Of a sparse
-    matrix all stored values are written, zeros too; of an array, all but 0. The file is complete or
-    as it was before.
-
-    How many columns X has is not written: if the last ones are empty, ``n_features`` has to be
-    passed for reading.
+    Of a sparse matrix all stored values are written, zeros too; of an array, all but 0. The file is
+    complete or as it was before. How many columns X has is not written: if the last ones are empty,
+    ``n_features`` has to be passed for reading.
 
     Parameters
     ----------
@@ -236,9 +220,8 @@ def write_svmlight(
     >>> from maxmargin.data import write_svmlight
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "rows.svm")
-    ...     write_svmlight(path, [[0.1, 0.0, 3.0], [0.0, 1e-5, 0.0]], [1, -1], comment="two rows")
+    ...     write_svmlight(path, [[0.1, 0.0, 3.0], [0.0, 1e-5, 0.0]], [1, -1])
     ...     print(path.read_text(), end="")
-    # two rows
     1 1:0.1 3:3
     -1 2:1e-05
     """
@@ -541,17 +524,13 @@ def _spell(values: Any) -> list[str]:
 
 
 def _refuse_infinite(X: Any, y: Any) -> None:
+    way_out = "and svmlight text only has finite numbers; impute it, or leave out the row"
     for k in np.flatnonzero(~np.isfinite(X.data))[:1]:
         row = int(np.searchsorted(X.indptr, k, side="right")) - 1
-        raise ValueError(
-            f"X has {X.data[k]} in row {row}, column {X.indices[k]} (both from 0), and svmlight "
-            "text only has finite numbers; impute it, or leave out the row"
-        )
+        place = f"row {row}, column {X.indices[k]} (both from 0)"
+        raise ValueError(f"X has {X.data[k]} in {place}, {way_out}")
     for k in np.flatnonzero(~np.isfinite(y))[:1]:
-        raise ValueError(
-            f"y has {y[k]} in row {k} (from 0), and svmlight text only has finite numbers; "
-            "leave out the row"
-        )
+        raise ValueError(f"y has {y[k]} in row {k} (from 0), {way_out}")
 
 
 # ------------------------------------------------------------------- what is wrong with a line

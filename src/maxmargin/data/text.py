@@ -176,8 +176,7 @@ class Decoded(NamedTuple):
     """Text as UTF-8 in chunks."""
 
     chunks: Iterator[bytes]
-    remarks: list[str]
-    """Filled while the chunks are read."""
+    remarks: list[str]  # filled while the chunks are read
 
 
 def decode(chunks: Iterable[bytes], name: str) -> Decoded:
