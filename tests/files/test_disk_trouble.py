@@ -61,7 +61,6 @@ WRITERS = {
     "linear.model": lambda k, path: mm.files.save_liblinear(linear[k], path),
     "rows.svm": lambda k, path: write_svmlight(path, *[small, large][k]),
     "table.svm": lambda k, path: convert(tables[k], path),
-    "table.tsv": lambda k, path: convert(tables[k], path),
 }
 COMMANDS = {"fitted.mmg": fit, "predicted.txt": predict}
 
