@@ -457,6 +457,17 @@ def test_spooled_rows_are_removed_with_the_source(opener: Any, tmp_path: Path) -
     assert not folder.exists()
 
 
+def test_a_scratch_folder_without_space_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: Any, **named: Any) -> None:
+        raise OSError("4800 requested and 2484 written")
+
+    monkeypatch.setattr("numpy.save", fail)
+    with pytest.raises(OSError, match=r"written: .* set TMPDIR to one with enough space"):
+        open_csv(make_rows(), tmp_path)
+
+
 def test_text_is_cut_by_the_memory(tmp_path: Path) -> None:
     rows = make_rows(20_000)
     frame_of(rows).to_csv(tmp_path / "a.csv", index=False)

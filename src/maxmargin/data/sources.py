@@ -223,7 +223,8 @@ def open_tables(paths: list[Path], request: Request) -> RowSource:
         if layout.label is None or layout.label.kind != "integers":
             raise
         # Labels after the first ones may have fractions.
-        layout, places = replace(layout, label=layout.label._replace(kind="numbers")), []
+        label, places = LabelColumn(layout.label.position, "numbers"), []
+        layout = replace(layout, label=label)
         spooled = spool(_parse(stamps, layout, step, chosen, places), plain, kind)
     source = FileSource(stamps, kind, list(spooled.items), places, request, layout)
     source.numbered, source.scratch, source.n_rows = "line", True, spooled.n_rows

@@ -1,5 +1,6 @@
 """Rows that others give in chunks: sequences, callables, iterables, and iterators."""
 
+import errno
 import shutil
 import tempfile
 import weakref
@@ -258,6 +259,10 @@ def _write_chunk(scratch: ScratchFolder, number: int, found: Part) -> _SpooledCh
     if found.weight is not None:
         arrays["weight"] = as_weights(found.weight)
     one = _SpooledChunk(scratch, number, X.shape, tuple(arrays))
-    for name, array in arrays.items():
-        np.save(one.path(name), array, allow_pickle=False)
+    try:
+        for name, array in arrays.items():
+            np.save(one.path(name), array, allow_pickle=False)
+    except OSError as full:
+        why = f"{full}: rows go to a scratch folder; set TMPDIR to one with enough space"
+        raise OSError(full.errno or errno.ENOSPC, why, scratch.folder) from full
     return one
