@@ -1,6 +1,5 @@
 """Conversion: svmlight text to a table and back, to the bit, or a refusal with the way out."""
 
-import math
 import struct
 import sys
 from pathlib import Path
@@ -38,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("table", ["b.csv", "b.csv.gz", "b.parquet"])
+@pytest.mark.parametrize("table", ["b.csv", "b.parquet"])
 def test_tables_lead_back(folder: Path, table: str) -> None:
     assert convert(folder / "a.svm", folder / table) == 3
     assert convert(folder / table, folder / "c.svm") == 3
@@ -79,10 +78,9 @@ def test_numbers_are_carried_to_the_bit(
 @pytest.mark.parametrize(
     ("name", "content", "options", "words"),
     [
-        ("a.csv", "a,y\n1,x\n", {}, r"column 2 \(y\) \(the label\) holds other cells .*'x'"),
-        ("a.csv", "a,y\nw,1\nx,1\n", {}, r"column 1 \(a\) holds other cells than plain .*'w'"),
-        ("a.csv", "a,y\n5%,1\n", {}, r"column 1 \(a\) holds other cells than plain numbers"),
-        ("a.csv", "a,y\n1,1\n,1\n", {}, r"a\.csv:3: column 1 \(a\) is empty"),
+        ("a.csv", "a,y\n1,x\n", {}, "y has texts, .* number the classes"),
+        ("a.csv", "a,y\nw,1\nx,1\n", {}, r"a\.csv: column 'a' holds words \('w'\)"),
+        ("a.csv", "a,y\n1,1\n,1\n", {}, r"a\.csv, .*column 'a' has nan in line 3"),
         ("a.csv", "a,y\n1,1\n", {"label": "z"}, "no column is named 'z'"),
         ("a.csv", "a,y\n1,1\n2\n", {}, r"a\.csv:3: 1 cell where the first row has 2"),
         ("a.csv", "a\n1\n", {}, "only one column"),
@@ -96,21 +94,10 @@ def test_what_svmlight_cannot_hold_is_named(
     (tmp_path / name).write_text(content)
     target = tmp_path / "kept.svm"
     target.write_text("as before")
-    with pytest.raises(DataFileError, match=words):
+    with pytest.raises(ValueError, match=words):
         convert(tmp_path / name, target, **options)
     assert target.read_text() == "as before"
     assert {path.name for path in tmp_path.iterdir()} == {name, "kept.svm"}
-
-
-def test_words_and_gaps_of_parquet_are_refused(tmp_path: Path) -> None:
-    for column, words in [
-        (["x", "y"], r"column 1 \(a\) holds other cells"),
-        ([1.0, None], r"row 1: column 1 \(a\) is empty"),
-        ([math.inf, 1.0], r"inf in row 0"),
-    ]:
-        pq.write_table(pa.table({"a": column, "label": [0, 1]}), tmp_path / "a.parquet")
-        with pytest.raises(DataFileError, match=words):
-            convert(tmp_path / "a.parquet", tmp_path / "a.svm")
 
 
 def test_absurd_widths_are_refused(tmp_path: Path) -> None:
@@ -122,7 +109,7 @@ def test_absurd_widths_are_refused(tmp_path: Path) -> None:
         convert(tmp_path / "a.svm", tmp_path / "a.parquet")
 
 
-@pytest.mark.parametrize("name", ["a", "a.tsv", "a.xlsx", "a.parquet.gz"])
+@pytest.mark.parametrize("name", ["a", "a.tsv", "a.csv.gz"])
 def test_targets_of_other_names_are_refused(folder: Path, name: str) -> None:
     with pytest.raises(DataFileError, match=r"must end with .* use pandas, polars or pyarrow"):
         convert(folder / "a.svm", folder / name)

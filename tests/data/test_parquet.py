@@ -157,14 +157,6 @@ def test_the_index_that_pandas_writes_is_no_column(tmp_path: Path) -> None:
     assert read_labelled(tmp_path / "a.parquet").feature_names == ["a"]
 
 
-def test_regression_targets_are_floats(tmp_path: Path) -> None:
-    path = save(tmp_path, {"a": [i / 7 for i in range(N)], "cost": list(range(N))})
-    data = read_labelled(path, task="regression")
-    assert data.y.dtype == np.float64
-    assert data.y.tolist() == list(range(N))
-    assert_read_alike(path, data, 7)
-
-
 @pytest.mark.parametrize(
     ("column", "words"),
     [

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import io
 import lzma
-import os
 import random
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
+import maxmargin as mm
 from maxmargin.data import iterate_svmlight, read_svmlight, write_svmlight
 from maxmargin.data.svmlight import Svmlight
 from maxmargin.errors import DataFileError
@@ -118,13 +118,6 @@ def test_numbers_are_rounded_correctly() -> None:
         check_numbers(texts)
 
 
-@pytest.mark.full
-def test_millions_of_numbers_are_rounded_correctly(seeds: range) -> None:
-    for seed in seeds:
-        for texts in hard_numbers(seed + 1, 5000):
-            check_numbers(texts)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -219,56 +212,6 @@ def test_agrees_with_a_slow_reader(text: bytes, how: dict[str, Any]) -> None:
     compare(text, how)
 
 
-@given(text=st.binary(max_size=60), how=HOW)
-@settings(max_examples=200)
-def test_agrees_with_a_slow_reader_on_any_bytes(text: bytes, how: dict[str, Any]) -> None:
-    if not text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        compare(text, how)
-
-
-ROWS = b"+1 1:0.5 3:-2 # good\r\n-1 2:1e-3\n\n# c\n2.5 1:17 12:1.2345678901234567e-7\n0\n"
-QUERIES = b"1 qid:1 1:0.5\n-1\tqid:17 2:1e-3 # good\r\n\n2.5 qid:9 1:17 2:3.25\n0 qid:3\n"
-
-
-def mutated(rows: bytes, choose: random.Random) -> bytes:
-    """Return rows with some bytes changed, left out, repeated or moved."""
-    text = bytearray(rows * choose.randrange(1, 3))
-    for _ in range(choose.randrange(1, 6)):
-        at = choose.randrange(len(text) + 1)
-        kind = choose.randrange(4)
-        if kind == 0:
-            text[at : at + 1] = bytes([choose.choice(b"0159.:+-eE#qid \t\r\n,_xnaf\x00\xff")])
-        elif kind == 1:
-            del text[at : at + choose.randrange(1, 9)]
-        else:
-            begin = choose.randrange(len(text) + 1)
-            text[at:at] = text[begin : begin + choose.randrange(1, 30)]
-    return bytes(text)
-
-
-def fuzz(seed: int, count: int) -> None:
-    choose = random.Random(seed)
-    for _ in range(count):
-        query_id = choose.random() < 0.3
-        how = {
-            "n_features": choose.choice([None, None, 12, 3]),
-            "zero_based": choose.random() < 0.3,
-            "query_id": query_id,
-        }
-        rows = QUERIES if query_id == (choose.random() < 0.95) else ROWS
-        compare(mutated(rows, choose), how)
-
-
-def test_mutated_rows_are_read_alike_or_refused() -> None:
-    fuzz(0, 1500)
-
-
-@pytest.mark.full
-def test_many_mutated_rows_are_read_alike_or_refused(seeds: range) -> None:
-    for seed in seeds:
-        fuzz(seed + 1, 5000)
-
-
 # ------------------------------------------------------------------- faults
 
 WRONG = {
@@ -311,8 +254,9 @@ def test_faults_in_later_pieces_and_ranges_have_their_line(tmp_path: Path) -> No
             read_svmlight(path, threads=threads)
     with pytest.raises(DataFileError, match=r"a\.svm:100001:7: .*'2:oops'"):
         list(iterate_svmlight(path, block_bytes=1000))
+    source = mm.data.open(path, n_features=2, rows=50_000)
     with pytest.raises(DataFileError, match=r"a\.svm:200002:1: .*'no'"):
-        read_svmlight(path, offset=len(good) + 20)
+        source.load(len(source) - 1)
 
 
 def test_columns_beyond_those_stated_are_refused() -> None:
@@ -345,8 +289,6 @@ def test_float32_is_rounded_from_the_double_and_not_to_infinity() -> None:
         ({"n_features": 0}, "n_features=0"),
         ({"dtype": np.int64}, "dtype="),
         ({"threads": 0}, "threads=0"),
-        ({"offset": -1}, "offset=-1"),
-        ({"offset": 1}, "only a file that is not packed"),
     ],
 )
 def test_parameters_are_checked(how: dict[str, Any], message: str) -> None:
@@ -388,14 +330,9 @@ def test_half_a_packed_file_is_refused(tmp_path: Path, ending: str) -> None:
     (tmp_path / f"a.svm{ending}").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(DataFileError, match="not a whole"):
         read_svmlight(tmp_path / f"a.svm{ending}")
-    with pytest.raises(ValueError, match="not packed"):
-        read_svmlight(tmp_path / f"a.svm{ending}", offset=5)
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python has a module for .zst")
-def test_zst_is_unpacked_by_pyarrow_and_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zst_is_unpacked_by_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pa: Any = pytest.importorskip("pyarrow")
     text, path = generated(2000), tmp_path / "a.svm.zst"
     with pa.CompressedOutputStream(str(path), "zstd") as packed:
@@ -404,27 +341,20 @@ def test_zst_is_unpacked_by_pyarrow_and_not_written(
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(DataFileError, match="not a whole"):
         read_svmlight(path)
-    with pytest.raises(ValueError, match=r"cannot write \.zst files"):
-        write_svmlight(tmp_path / "b.svm.zst", [[1.0]], [1])
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataFileError, match=r"a\.svm\.zst: .*cannot unpack \.zst files"):
         read_svmlight(path)
 
 
-class Trickle(io.RawIOBase):
+class Trickle:
     """Gives a few bytes at a time, as a pipe may."""
 
     def __init__(self, text: bytes) -> None:
-        self._text, self._steps = text, 0
+        self._stream, self._steps = io.BytesIO(text), 0
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int) -> bytes:
         self._steps += 1
-        size = 1 + self._steps % 7 if size < 0 else min(size, 1 + self._steps % 7)
-        given, self._text = self._text[:size], self._text[size:]
-        return given
+        return self._stream.read(min(size, 1 + self._steps % 7))
 
 
 def test_streams_may_come_in_small_pieces() -> None:
@@ -458,43 +388,6 @@ def test_blocks_hold_every_row_once(block_bytes: int, end: bytes) -> None:
     same(joined(blocks), read(text, n_features=40))
 
 
-def test_standard_input_is_read(tmp_path: Path) -> None:
-    code = (
-        "from maxmargin.data import iterate_svmlight\n"
-        "print([block.X.toarray().tolist() for block in iterate_svmlight('-', block_bytes=6)])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=b"1 1:2\n2 1:3", capture_output=True, check=True
-    )
-    assert done.stdout.split() == [b"[[[2.0]],", b"[[3.0]]]"]
-
-
-@given(cuts=st.lists(st.integers(0, 700), max_size=6), crlf=st.booleans())
-@settings(max_examples=60)
-def test_ranges_partition_a_file(
-    tmp_path_factory: pytest.TempPathFactory, cuts: list[int], crlf: bool
-) -> None:
-    text = generated(12).replace(b"\n", b"\r\n" if crlf else b"\n")
-    path = tmp_path_factory.mktemp("ranges") / "a.svm"
-    path.write_bytes(text)
-    places = sorted({0, *cuts})
-    lengths = [*np.diff(places).tolist(), -1]
-    parts = [
-        read_svmlight(path, offset=place, length=length, n_features=40)
-        for place, length in zip(places, lengths, strict=True)
-    ]
-    whole = read_svmlight(path, n_features=40)
-    same(joined(parts)._replace(numbers=whole.numbers), whole)
-
-
-def test_ranges_beyond_the_end_are_empty(tmp_path: Path) -> None:
-    (tmp_path / "a.svm").write_bytes(b"1 1:1\n2 1:2")
-    for offset, length in ((7, -1), (11, 5), (1000, -1), (1000, 5), (3, 0), (0, 0), (3, 3)):
-        rows = read_svmlight(tmp_path / "a.svm", offset=offset, length=length, n_features=1)
-        assert rows.X.shape == (0, 1)
-        assert rows.y.shape == rows.numbers.shape == (0,)
-
-
 def test_lines_longer_than_a_block_are_read(tmp_path: Path) -> None:
     line = b"1 " + b" ".join(b"%d:%d.5" % (j, j) for j in range(1, 60_000))
     assert len(line) > 2 * PIECES
@@ -514,7 +407,7 @@ def test_wide_columns_have_wide_indices() -> None:
 MEMORY = """
 import resource, sys
 from maxmargin.data import iterate_svmlight, read_svmlight
-read_svmlight(sys.argv[1], length=10**5)  # loads what has to be loaded
+read_svmlight(sys.argv[1])  # loads what has to be loaded
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 before = peak()
@@ -550,7 +443,6 @@ def test_memory_is_little_more_than_that_of_the_rows(tmp_path: Path, ending: str
 # ------------------------------------------------------------------- writing
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
-FINITE32 = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
 def written(X: Any, y: Any) -> bytes:
@@ -577,14 +469,6 @@ def test_what_is_written_is_read(X: Any, data: st.DataObject) -> None:
     assert_array_equal(rows.y, y)
 
 
-@given(X=hnp.arrays(np.float32, st.tuples(st.integers(1, 5), st.just(3)), elements=FINITE32))
-def test_float32_is_written_and_read(X: Any) -> None:
-    y = X[:, 0]
-    rows = again(X, y, dtype=np.float32)
-    assert_array_equal(rows.X.toarray(), X)
-    assert_array_equal(np.float32(rows.y), y)
-
-
 def test_numbers_are_written_in_the_fewest_digits() -> None:
     rng = np.random.default_rng(0)
     values = rng.integers(1, 0x7FF0 << 48, 500, dtype=np.int64).view(np.float64)
@@ -593,31 +477,19 @@ def test_numbers_are_written_in_the_fewest_digits() -> None:
     assert [line[4:] for line in lines] == [repr(x).removesuffix(".0") for x in values.tolist()]
 
 
-@pytest.mark.parametrize("ending", ["", *PACKERS])
 @pytest.mark.parametrize("zero_based", [False, True])
-def test_files_are_read_as_they_were(tmp_path: Path, ending: str, zero_based: bool) -> None:
+def test_files_are_read_as_they_were(tmp_path: Path, zero_based: bool) -> None:
     rng = np.random.default_rng(0)
     X = sp.random_array((1500, 100), density=0.1, rng=rng, format="csr", data_sampler=rng.normal)
     X.data[::50] = 0.0  # is kept
     X.data[7] = 5e-324
     y, query_id = rng.integers(-3, 3, 1500), rng.integers(0, 9, 1500)
-    path = tmp_path / f"a.svm{ending}"
+    path = tmp_path / "a.svm"
     write_svmlight(path, X, y, zero_based=zero_based, query_id=query_id, comment="made\nhere é")
     rows = read_svmlight(path, zero_based=zero_based, query_id=True, n_features=100)
     same(rows, Svmlight(X, y, None, np.arange(3, 1503)))
     assert_array_equal(rows.query_id, query_id)
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_scikit_learn_reads_what_is_written(tmp_path: Path) -> None:
-    from sklearn.datasets import load_svmlight_file
-
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(50, 7)), rng.normal(size=50)
-    write_svmlight(tmp_path / "a.svm", X, y)
-    expected, labels = load_svmlight_file(os.fspath(tmp_path / "a.svm"), zero_based=False)
-    assert_array_equal(expected.toarray(), X)
-    assert_array_equal(labels, y)
 
 
 @pytest.mark.parametrize(
@@ -646,11 +518,10 @@ def test_rows_may_have_any_type_of_number(X: Any) -> None:
         (sp.csr_array([[0, 1.0], [0, np.inf]]), [1, 2], r"X has inf in row 1, column 1"),
         ([[1.0], [2.0]], [1, np.nan], "y has nan in row 1"),
         ([[1.0]], ["spam"], "number the classes"),
-        ([["a"]], [1], "encode the words"),
+        ([["a"]], [1], "encode it as numbers"),
         ([[1.0]], [1, 2], "2 labels for the 1 rows"),
-        ([1.0], [1], "rows and columns"),
-        ([[1.0]], [[1]], "one label per row"),
-        ([[2**53 + 1]], [1], "float64 does not hold"),
+        ([1.0], [1], "rows need two"),
+        ([[1.0, 2.0]], [[1, 2]], "a label per row"),
         ([[1j]], [1], "complex"),
     ],
 )
@@ -669,5 +540,7 @@ def test_queries_and_comments_are_checked(tmp_path: Path) -> None:
     for query_id in ([-1], [0.5], [1, 2]):
         with pytest.raises(ValueError, match="query_id must have a whole number"):
             write_svmlight(tmp_path / "a.svm", [[1.0]], [1], query_id=query_id)
+    with pytest.raises(ValueError, match=r"written unpacked; leave out \.gz"):
+        write_svmlight(tmp_path / "a.svm.gz", [[1.0]], [1])
     with pytest.raises(ValueError, match="comment has a character 0"):
         write_svmlight(tmp_path / "a.svm", [[1.0]], [1], comment="a\0b")

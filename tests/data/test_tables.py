@@ -177,10 +177,8 @@ def test_other_files_are_refused(tmp_path: Path, kind: str) -> None:
 
 def test_words_in_a_later_part_are_named_by_their_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,y\n" + "1,0\n2,1\n" * 2500 + "x,1\n")
-    rows = mm.data.open(tmp_path / "a.csv", label="y", rows=1000)
-    assert len(rows) > 3
     with pytest.raises(DataFileError, match=r"a\.csv:5002: column 1 \(a\): 'x' is not a number"):
-        list(rows)
+        mm.data.open(tmp_path / "a.csv", label="y", rows=1000)
 
 
 def test_another_label_and_another_order_of_columns(tmp_path: Path) -> None:

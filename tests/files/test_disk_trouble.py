@@ -21,7 +21,7 @@ import numpy as np
 from click.testing import CliRunner
 import maxmargin as mm
 from maxmargin.cli import main
-from maxmargin.data import convert, write_svmlight
+from maxmargin.data import write_svmlight
 
 disk, safe, trouble, limit = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 warnings.simplefilter("ignore")
@@ -60,8 +60,6 @@ WRITERS = {
     "words.model": lambda k, path: mm.files.save_libsvm(words[k], path),
     "linear.model": lambda k, path: mm.files.save_liblinear(linear[k], path),
     "rows.svm": lambda k, path: write_svmlight(path, *[small, large][k]),
-    "rows.svm.gz": lambda k, path: write_svmlight(path, *[small, large][k]),
-    "table.svm": lambda k, path: convert(tables[k], path),
 }
 COMMANDS = {"fitted.mmg": fit, "predicted.txt": predict}
 

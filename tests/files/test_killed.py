@@ -41,7 +41,6 @@ WRITERS = {
     "linear.model": (
         lambda k, path: mm.files.save_liblinear(linear[k], path), mm.files.load_liblinear),
     "rows.svm": (lambda k, path: write_svmlight(path, X[k], y[k]), read_svmlight),
-    "rows.svm.gz": (lambda k, path: write_svmlight(path, X[k][:50], y[k][:50]), read_svmlight),
     "table.svm": (lambda k, path: convert(folder / f"source {k}.csv", path), read_svmlight),
     "rows.csv": (lambda k, path: convert(folder / f"rows {k}.svm", path), None),
 }

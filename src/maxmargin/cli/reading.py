@@ -24,6 +24,7 @@ from sklearn.model_selection import train_test_split
 from maxmargin.data import open as open_rows
 from maxmargin.data import read_labelled
 from maxmargin.data.columns import QUANTITY_NAMES, resembles_measurement
+from maxmargin.data.layout import LabelColumn
 from maxmargin.data.opening import find_files, read_names
 from maxmargin.data.table import find_label
 from maxmargin.rows.cluster import connect
@@ -265,9 +266,10 @@ def _find_label(path: Path, label: str | None) -> tuple[Any, tuple[str, ...]]:
 
 def with_label_kind(source: Any, kind: str) -> Any:
     """Return rows whose labels are read as such, whatever those of the first rows look like."""
-    if source.layout.kind == "table" and source.layout.label is not None:
-        label = source.layout.label._replace(kind=kind)
-        source.layout = replace(source.layout, label=label)
+    label = source.layout.label
+    if source.layout.kind == "table" and label is not None:
+        changed = LabelColumn(label.position, kind, label.notation)
+        source.layout = replace(source.layout, label=changed)
     return source
 
 

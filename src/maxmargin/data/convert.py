@@ -1,33 +1,26 @@
 """From svmlight text to a table and back: numbers, to the bit."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from maxmargin.data.svmlight import iterate_svmlight, open_packed, write_svmlight
-from maxmargin.data.table import Table, find_label, read_table
+from maxmargin.data.opening import open as open_rows
+from maxmargin.data.opening import read_names
+from maxmargin.data.svmlight import read_svmlight, write_svmlight
+from maxmargin.data.table import find_label
 from maxmargin.data.tables import kind_of, require_pyarrow
-from maxmargin.data.text import (
-    PACKINGS,
-    SVMLIGHT_ENDINGS,
-    Where,
-    extension_of,
-    open_source,
-)
+from maxmargin.data.text import SVMLIGHT_ENDINGS, open_source
 from maxmargin.errors import DataFileError
 from maxmargin.runtime.atomic_write import write_atomically
 
 _MOST_COLUMNS = 100_000  # of svmlight text that becomes a table
-_MOST_GROWTH = 50  # a table that takes so many times the bytes of the svmlight text is refused …
-_LEAST_REFUSED = 10**8  # … if it has at least so many cells
+_MOST_ZEROS = 10**8  # cells of a table, if hardly one in a hundred is not 0
 _CELLS = 1 << 20  # of a table that are written at a time
 
 
 def convert(
-    source: Where,
+    source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
     label: str | int | None = None,
@@ -35,11 +28,11 @@ def convert(
 ) -> int:
     r"""Convert svmlight text to a table (CSV, Parquet), or a table to svmlight text.
 
-    The name of the target decides (``.svm .libsvm .svmlight``, ``.csv``, ``.parquet``; text may be
-    packed, with ``.gz``, ``.xz`` or ``.bz2`` after it). Numbers are the same to the bit, and the
-    target is complete or as it was before. Columns of a table made of svmlight text are called
-    ``label, f1, f2, …``, and all zeros are written. A table that becomes svmlight text may only
-    have plain numbers, and no gaps. For other conversions use pandas, polars or pyarrow.
+    The name of the target decides (``.svm .libsvm .svmlight``, ``.csv``, ``.parquet``). Numbers are
+    the same to the bit, and the target is complete or as it was before. Columns of a table made of
+    svmlight text are called ``label, f1, f2, …``, and all zeros are written. A table that becomes
+    svmlight text (CSV, TSV, Parquet) may only have numbers, and no gaps. Memory holds all rows. For
+    other conversions use pandas, polars or pyarrow.
 
     Parameters
     ----------
@@ -80,96 +73,69 @@ def convert(
     source, target = Path(source), Path(target)
     with open_source(source) as opened:
         from_svmlight = kind_of(opened) == "svmlight"
-    ending, packed = extension_of(target), target.suffix.lower() in PACKINGS
-    if from_svmlight and (ending == ".csv" or (ending == ".parquet" and not packed)):
-        if label is not None:
-            raise DataFileError(
-                f"{source}: svmlight text has its label first on each line; leave out "
-                f"label={label!r}"
-            )
-        return _write_table(source, target, ending, zero_based)
-    if not from_svmlight and ending in SVMLIGHT_ENDINGS:
-        X, y = _read_numbers(read_table(source, label), label)
-        write_svmlight(target, X, y, zero_based=zero_based)
-        return len(y)
-    kind = "svmlight text" if from_svmlight else "a table"
-    wanted = ".csv or .parquet" if from_svmlight else ".svm, .libsvm or .svmlight"
-    raise DataFileError(
-        f"{target}: {source} is {kind}, and the name of what it is converted to must end with "
-        f"{wanted}; for other formats use pandas, polars or pyarrow"
-    )
-
-
-def _read_numbers(table: Table, label: str | int | None) -> tuple[Any, Any]:
-    if table.width < 2:
+    ending = target.suffix.lower()
+    if ending not in ((".csv", ".parquet") if from_svmlight else SVMLIGHT_ENDINGS):
+        kind = "svmlight text" if from_svmlight else "a table"
+        wanted = ".csv or .parquet" if from_svmlight else ".svm, .libsvm or .svmlight"
         raise DataFileError(
-            f"{table.file}: only one column; svmlight text needs a label and a feature"
+            f"{target}: {source} is {kind}, and the name of what it is converted to must end with "
+            f"{wanted}; for other formats use pandas, polars or pyarrow"
         )
-    found = find_label(table.names, table.width, label, table.file)
-    at = table.width - 1 if found is None else found
-    columns = []
-    for j in range(table.width):
-        column, place = table.column(j), f"{table.describe(j)}{' (the label)' * (j == at)}"
-        if column.words is not None or column.notation:
-            example = f" ({column.words[0]!r})" if column.words else ""
-            raise DataFileError(
-                f"{table.file}: {place} holds other cells than plain numbers{example}, and "
-                "svmlight text has only these; make numbers of the column or remove it"
-            )
-        if column.missing.any():
-            row = int(np.argmax(column.missing))
-            raise DataFileError(
-                f"{table.place(row)}: {place} is empty, and svmlight text has no gaps; fill it, or "
-                "remove the row"
-            )
-        columns.append(column.values)
-    return np.column_stack([*columns[:at], *columns[at + 1 :]]), table.labels(at)[0]
+    if not from_svmlight:
+        return _write_svmlight(source, target, label, zero_based)
+    if label is not None:
+        raise DataFileError(
+            f"{source}: svmlight text has its label first on each line; leave out label={label!r}"
+        )
+    return _write_table(source, target, zero_based)
 
 
-def _write_table(source: Path, target: Path, ending: str, zero_based: bool) -> int:
+def _write_svmlight(source: Path, target: Path, label: str | int | None, zero_based: bool) -> int:
+    names, width = read_names(source)
+    if width < 2:
+        raise DataFileError(f"{source}: only one column; svmlight text needs a label and a feature")
+    found = find_label(names, width, label, str(source))
+    at = width - 1 if found is None else found
+    parts = list(open_rows(source, label=names[at] if names else at + 1))
+    y = np.concatenate([part.y for part in parts])
+    write_svmlight(target, np.vstack([part.X for part in parts]), y, zero_based=zero_based)
+    return len(y)
+
+
+def _write_table(source: Path, target: Path, zero_based: bool) -> int:
     require_pyarrow(str(target))
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
     import pyarrow.parquet as pq
 
-    rows = features = pairs = 0
-    whole = True
-    for block in iterate_svmlight(source, zero_based=zero_based):
-        rows, pairs = rows + block.X.shape[0], pairs + block.X.nnz
-        features, whole = max(features, block.X.shape[1]), whole and block.y.dtype.kind == "i"
-    cells, growth = rows * features, 2 * rows * features / (8 * pairs + 4 * rows)
+    X, y, _, _ = read_svmlight(source, zero_based=zero_based)
+    rows, features = map(int, X.shape)
+    cells = rows * features
     if not features:
         raise DataFileError(f"{source}: no features, only labels; a row is 'label index:value …'")
-    if features > _MOST_COLUMNS or (growth > _MOST_GROWTH and cells > _LEAST_REFUSED):
+    if features > _MOST_COLUMNS or (cells > _MOST_ZEROS and 100 * X.nnz < cells):
         raise DataFileError(
             f"{source}: a table of these rows would have {features:,} columns and {cells:,} cells, "
             "nearly all of them 0; keep it as svmlight text, which every reader here takes"
         )
+    kinds = [pa.array(y[:0]).type, *[pa.float64()] * features]
     names = ["label", *(f"f{j}" for j in range(1, features + 1))]
-    kinds = [pa.int64() if whole else pa.float64(), *[pa.float64()] * features]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
+    step = max(1, _CELLS // features)
 
     def write(draft: Path) -> None:
-        with open_packed(draft, target.suffix.lower()) as file:
-            options = arrow_csv.WriteOptions(quoting_header="none")
-            with (
-                pq.ParquetWriter(file, schema)
-                if ending == ".parquet"
-                else arrow_csv.CSVWriter(file, schema, write_options=options)
-            ) as writer:
-                for X, y in _dense_blocks(source, features, zero_based):
-                    columns = [pa.array(y).cast(kinds[0]), *map(pa.array, X.T.copy())]
-                    writer.write_batch(pa.record_batch(columns, schema=schema))
+        options = arrow_csv.WriteOptions(quoting_header="none")
+        with (
+            pq.ParquetWriter(draft, schema)
+            if target.suffix.lower() == ".parquet"
+            else arrow_csv.CSVWriter(draft, schema, write_options=options)
+        ) as writer:
+            for start in range(0, rows, step):
+                part, labels = X[start : start + step], y[start : start + step]
+                dense = np.zeros(part.shape)  # toarray() would add values to 0, which makes 0 of -0
+                dense[part.tocoo().coords] = part.data
+                columns = [pa.array(labels), *map(pa.array, dense.T.copy())]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
 
     write_atomically(target, write)
     return rows
-
-
-def _dense_blocks(source: Path, features: int, zero_based: bool) -> Iterator[tuple[Any, Any]]:
-    step = max(1, _CELLS // features)
-    for block in iterate_svmlight(source, n_features=features, zero_based=zero_based):
-        for start in range(0, len(block.y), step):
-            X, y = block.X[start : start + step], block.y[start : start + step]
-            dense = np.zeros(X.shape)  # toarray() would add values to 0, which makes 0 of -0
-            dense[np.repeat(np.arange(len(y)), np.diff(X.indptr)), X.indices] = X.data
-            yield dense, y

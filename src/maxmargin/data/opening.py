@@ -3,15 +3,15 @@
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.parquet_source import ParquetSource, table_names
-from maxmargin.data.sources import SvmlightSource, TableSource, read_start
+from maxmargin.data.parquet_source import open_parquet, table_names
+from maxmargin.data.sources import open_svmlight, open_tables, read_start
 from maxmargin.data.tables import kind_of
 from maxmargin.data.text import JSON_ENDINGS, extension_of, open_source
 from maxmargin.errors import DataFileError
@@ -72,15 +72,15 @@ def _open_files(what: Any, request: Request, n_features: int | None, zero_based:
             raise ValueError(f"{len(paths)} files of arrays: pass one, or a list of tuples (X, y)")
         return ArraySource(paths[0] if ending == ".npy" else _load_csr(paths[0]), request)
     if ending in (".parquet", ".pq"):
-        return ParquetSource(paths, request)
+        return open_parquet(paths, request)
     if ending in _NOT_IN_PARTS:
         raise ValueError(
             f"{paths[0]}: such files are not read in parts; save it as Parquet or CSV, for example "
             "with pandas or polars"
         )
     if _is_svmlight(paths[0]):
-        return SvmlightSource(paths, request, n_features, zero_based)
-    return TableSource(paths, request)
+        return open_svmlight(paths, request, n_features, zero_based)
+    return open_tables(paths, request)
 
 
 def _load_csr(path: Path) -> Any:
@@ -141,16 +141,15 @@ def open(
         - *In memory*: an array, a CSR matrix, a frame of pandas, polars or pyarrow.
         - *Arrays on disk*: a ``numpy.memmap``, the path of a ``.npy`` file, or of an ``.npz`` file
           that ``scipy.sparse.save_npz`` wrote (this one is loaded).
-        - *Files*: a path, a pattern (``"part-*.parquet"``), a folder, or a list of these. Parquet
-          (parts are row groups), svmlight text and tables such as CSV (parts are ranges of bytes).
-          Files that a pattern or a folder means are sorted so that ``part-2`` comes before
-          ``part-10``. Tables must have numbers in all columns but the label; how these are written
-          is found in the first rows.
+        - *Files*: a path, a pattern (``"part-*.parquet"``), a folder, or a list of these, of one
+          kind: Parquet (parts are row groups), svmlight text (parts are ranges of bytes), or tables
+          such as CSV with numbers in all columns but the label. Tables and packed files are read
+          once, and go to a scratch folder (``tempfile.gettempdir()``) that is removed with the
+          source; they cannot be read on a cluster. ``part-2`` comes before ``part-10``.
         - *Chunks*: a list of tuples ``(X, y)`` or ``(X, y, weight)``, or of callables that return
           such; an object that can be iterated over again and again and gives the same tuples each
-          time; or a callable that returns a new iterator. A generator or another iterator that
-          comes only once is written to a scratch folder at once (``tempfile.gettempdir()``), which
-          is removed with the source.
+          time; or a callable that returns a new iterator. What can be iterated over only once, such
+          as a generator, goes to a scratch folder at once.
         - *Dask*: an array, a frame, or a list of delayed partitions, each of which computes to a
           tuple.
     y : array, path of a .npy file or Dask collection, optional
@@ -163,8 +162,8 @@ def open(
     columns : list of str or int, optional
         The columns of files and frames that X is made of; by default, all but label and weight.
     rows : int, optional
-        The most rows in a part, if the kind of rows allows to choose; for text files, about. By
-        default parts have about 32 MB, and a sixteenth of ``memory`` at most.
+        The most rows in a part, if the kind of rows allows to choose (for svmlight text, about).
+        By default parts have 32 MB at most, and a sixteenth of ``memory``.
     memory : int or str, optional
         Bytes that rows and what belongs to them may take: a number, or ``"2GB"``, ``"512MiB"``.
         Python, its libraries and compiled loops come on top: some 200 MB.
@@ -188,16 +187,9 @@ def open(
     DataFileError
         A file or a part is not what it should be; the message names it. Parts are checked whenever
         they are read: columns, types, finite numbers, a label for each row.
-    FileNotFoundError
-        No file matches.
-
-    See Also
-    --------
-    standardize : Rows with columns of mean 0 and variance 1, computed by parts.
 
     Examples
     --------
-    >>> import pathlib, tempfile
     >>> import numpy as np
     >>> import maxmargin as mm
     >>> X, y = np.arange(10.0).reshape(5, 2), np.array(["no", "no", "yes", "yes", "yes"])
@@ -207,15 +199,6 @@ def open(
     >>> part = source.load(2)
     >>> part.X.tolist(), part.y.tolist()
     ([[8.0, 9.0]], ['yes'])
-
-    A table with named columns, of which one is the label:
-
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "rows.csv")
-    ...     _ = path.write_text("width,height,kind\n1.5,2,a\n0.5,3,b\n")
-    ...     table = mm.data.open(path, label="kind")
-    ...     table.feature_names, table.load(0).y.tolist()
-    (('width', 'height'), ['a', 'b'])
     """
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
         raise ValueError(f"rows={rows!r} must be a whole number from 1 on, or None")
@@ -231,17 +214,29 @@ def open(
 
 
 def _open_object(what: Any, request: Request) -> RowSource:
-    if isinstance(what, RowSource):
-        return _reopen(what, request)
-    if is_dask(what):
-        return DaskSource(what, request)
-    if is_frame(what):
-        return FrameSource(what, request)
-    if isinstance(what, np.ndarray) or sp.issparse(what):
-        return ArraySource(what, request)
     if module_root(what) == "polars" and type(what).__name__ == "LazyFrame":
         raise TypeError("a polars LazyFrame has no rows yet; collect() it, or sink_parquet() it")
-    return _open_chunks(what, request)
+    known: list[tuple[Callable[[Any], bool], Callable[[Any, Request], RowSource]]] = [
+        (lambda one: isinstance(one, RowSource), _reopen),
+        (is_dask, DaskSource),
+        (is_frame, FrameSource),
+        (lambda one: isinstance(one, np.ndarray) or sp.issparse(one), ArraySource),
+        (_is_list, _open_list),
+        (
+            lambda one: hasattr(one, "__array__"),
+            lambda one, asked: ArraySource(np.asarray(one), asked),
+        ),
+        (_is_sequence, lambda one, asked: SequenceSource(one, asked, type(one).__name__)),
+        (lambda one: hasattr(one, "__iter__") and iter(one) is one, spool),
+        (lambda one: hasattr(one, "__iter__") or callable(one), IterableSource),
+    ]
+    for is_such, opener in known:
+        if is_such(what):
+            return opener(what, request)
+    raise TypeError(
+        f"rows cannot be opened in a {type(what).__name__}; pass an array, a frame, paths of "
+        "files, an iterable of (X, y), or Dask collections"
+    )
 
 
 def _is_list(what: Any) -> bool:
@@ -249,37 +244,22 @@ def _is_list(what: Any) -> bool:
 
 
 def _reopen(source: RowSource, request: Request) -> RowSource:
-    way_out = "it was said when the rows were opened"
-    request.refuse(
-        "rows that are open",
-        y=way_out,
-        label=way_out,
-        weight=way_out,
-        columns=way_out,
-        rows=way_out,
+    known = dict.fromkeys(
+        ("y", "label", "weight", "columns", "rows"), "it was said when the rows were opened"
     )
-    given = request.options
-    changes = {name: getattr(given, name) for name in ("memory", "checkpoint", "client")}
+    request.refuse("rows that are open", **known)
+    changes = {name: getattr(request.options, name) for name in ("memory", "checkpoint", "client")}
     return source.with_options(**{k: v for k, v in changes.items() if v is not None})
 
 
-def _open_chunks(what: Any, request: Request) -> RowSource:
-    if _is_list(what):
-        chunks = all(callable(item) or is_frame(item) or _is_chunk(item) for item in what)
-        return SequenceSource(what, request) if chunks and len(what) else ArraySource(what, request)
-    if hasattr(what, "__array__"):
-        return ArraySource(np.asarray(what), request)
-    if hasattr(what, "__len__") and hasattr(what, "__getitem__") and not isinstance(what, dict):
-        return SequenceSource(what, request, type(what).__name__)
-    if hasattr(what, "__iter__"):
-        chunks = iter(what)
-        return spool(chunks, request) if chunks is what else IterableSource(what, request)
-    if callable(what):
-        return IterableSource(what, request)
-    raise TypeError(
-        f"rows cannot be opened in a {type(what).__name__}; pass an array, a frame, paths of "
-        "files, an iterable of (X, y), or Dask collections"
-    )
+def _is_sequence(what: Any) -> bool:
+    by_number = hasattr(what, "__len__") and hasattr(what, "__getitem__")
+    return by_number and not isinstance(what, dict)
+
+
+def _open_list(what: Any, request: Request) -> RowSource:
+    chunks = all(callable(item) or is_frame(item) or _is_chunk(item) for item in what)
+    return SequenceSource(what, request) if chunks and len(what) else ArraySource(what, request)
 
 
 def _is_chunk(item: Any) -> bool:

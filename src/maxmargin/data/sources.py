@@ -1,43 +1,35 @@
 """Rows of text files: svmlight and tables (CSV, TSV).
 
-Parts are ranges of bytes that begin and end with lines. Where lines cannot be told from bytes alone
-(packed files, quoted cells, other encodings than UTF-8), a file is read from its beginning, and
-parts are blocks of rows, of which the next one is always at hand.
+Parts of svmlight text are ranges of bytes that begin and end with lines; a packed file is unpacked
+to a scratch folder first. Tables are read once, and their numbers are written to a scratch folder,
+from which parts are mapped into memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from maxmargin.data.later import Found, LaterRows, RowBlock, find_columns, read_rows
+from maxmargin.data.later import read_rows
 from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
 from maxmargin.data.notation import NO_LABEL, CellError, encode, label_array, read_column
-from maxmargin.data.svmlight import iterate_svmlight, read_svmlight
+from maxmargin.data.svmlight import read_range
 from maxmargin.data.tables import (
-    OpenTable,
     Start,
     check_width,
     find_start,
     kind_of,
     open_text,
-    parse_rows,
     require_pyarrow,
 )
-from maxmargin.data.text import (
-    PACKINGS,
-    TABLE_ENDINGS,
-    extension_of,
-    open_source,
-    with_line_feeds,
-)
+from maxmargin.data.text import PACKINGS, TABLE_ENDINGS, extension_of, open_source
 from maxmargin.errors import DataFileError
+from maxmargin.rows.chunk_source import ScratchFolder, SequenceSource, spool
 from maxmargin.rows.frames import FrameColumns, choose_columns
 from maxmargin.rows.row_source import (
     BY_LABEL,
-    Cursor,
     FileStamp,
     Part,
     Request,
@@ -49,262 +41,211 @@ from maxmargin.rows.row_source import (
 _RANGE_BYTES = 1 << 25
 _RANGES_IN_MEMORY = 32
 _SAMPLE = 1 << 20  # bytes by which the length of lines is estimated
+_EXPANSION = 3  # bytes of rows for a byte of svmlight text
 
 
-class _TextPart(NamedTuple):
-    """A range of bytes of a file, or a block of its rows."""
+class Place(NamedTuple):
+    """Where a part is in a file."""
 
-    file: int
-    begin: int
-    end: int
-    line: int = 1  # the number of the first line
-    block: int | None = None  # of those of a file that is read from its beginning
-    rows: int | None = None  # if they have been counted
+    name: str
+    size: int  # about how many bytes its rows take
+    numbers: Sequence[int] | None = None  # by which messages call its rows
 
 
-class _TextSource(RowSource):
-    """Rows of text files."""
+class FileSource(SequenceSource):
+    """Rows of files; each part is read by a function."""
 
-    slow = True
-    numbered = "line"
-    stamps: list[FileStamp]
-    parts: list[_TextPart]
-    cursor: Cursor
-    expansion = 2  # bytes of rows for a byte of text
+    layout: Layout
+    scratch: bool = False  # whether parts are read from a scratch folder
 
-    def _read_range(self, one: _TextPart) -> RowBlock:
-        raise NotImplementedError
-
-    def _stream(self, stamp: FileStamp) -> Iterator[RowBlock]:
-        raise NotImplementedError
-
-    def _block(self, part: int) -> RowBlock:
-        one = self.parts[part]
-        self.stamps[one.file].check()
-        if one.block is None:
-            return self._read_range(one)
-        begin = self.stamps[one.file]
-        found: RowBlock = self.cursor.take(one.file, one.block, lambda: self._stream(begin))
-        return found
-
-    def _add_blocks(self, file: int) -> None:
-        for block, found in enumerate(self._stream(self.stamps[file])):
-            size = int(found.X.nnz * 12 if sp.issparse(found.X) else found.X.nbytes)
-            self.parts.append(_TextPart(file, 0, size, block=block, rows=len(found.numbers)))
-
-    def __len__(self) -> int:
-        """Return the number of parts."""
-        return len(self.parts)
-
-    def read(self, part: int) -> Part:
-        """Read a part."""
-        found = self._block(part)
-        return Part(found.X, found.y, None)
+    def __init__(
+        self,
+        stamps: list[FileStamp],
+        kind: str,
+        items: list[Any],
+        places: list[Place],
+        request: Request,
+        layout: Layout,
+    ) -> None:
+        if not items:
+            raise DataFileError(f"{stamps[0].path}: no rows; add rows")
+        self.stamps, self.places, self.layout = stamps, places, layout
+        plain = request._replace(y=None, label=None, weight=None, columns=None)
+        self.named(0, lambda: super(FileSource, self).__init__(items, plain, kind))
 
     def describe(self, part: int) -> str:
         """Return a part's number, its file and where it is there."""
-        one = self.parts[part]
-        where = f"bytes {one.begin} to {one.end}" if one.block is None else f"block {one.block}"
-        return f"part {part} ({self.stamps[one.file].name}, {where})"
+        return f"part {part} ({self.places[part].name})"
 
     def row_number(self, part: int, row: int) -> int:
-        """Return the line of a row in its file."""
-        return int(self._block(part).numbers[row])
+        """Return the number of a row in its file."""
+        numbers = self.places[part].numbers
+        return row if numbers is None else int(numbers[row])
 
     def bytes_of(self, part: int) -> int:
         """Return about how many bytes a part takes."""
-        one = self.parts[part]
-        return (one.end - one.begin) * (self.expansion if one.block is None else 1)
+        return self.places[part].size
 
-    def _count_rows(self) -> None:
-        counts = [one.rows for one in self.parts]
-        self.n_rows = None if None in counts else sum(count or 0 for count in counts)
-        if not self.parts:
-            raise DataFileError(f"{self.stamps[0].path}: no rows; add rows")
+    def with_options(self, **changes: Any) -> RowSource:
+        """Return the same rows with other options."""
+        if self.scratch:
+            refuse_cluster(changes.get("client"), self.stamps[0].path)
+        return super().with_options(**changes)
+
+    def identity(self) -> Any:
+        """Return the files, and how they are read."""
+        return (self.stamps, self.layout, getattr(self.items[0], "plan", None))
 
 
-def _is_packed(stamp: FileStamp) -> bool:
-    return Path(stamp.path).suffix.lower() in PACKINGS
-
-
-def _range_bytes(stamp: FileStamp, request: Request) -> int:
-    if request.rows is not None:
-        with Path(stamp.path).open("rb") as file:
-            sample = file.read(_SAMPLE)
-        return max(1, request.rows * len(sample) // max(1, sample.count(b"\n")))
-    memory = request.options.memory
-    return _RANGE_BYTES if memory is None else min(_RANGE_BYTES, memory // _RANGES_IN_MEMORY)
+def refuse_cluster(client: Any, file: str) -> None:
+    """Raise if a cluster is to read what is in a scratch folder."""
+    if client is not None:
+        raise DataFileError(
+            f"{file}: tables as text and packed files go through a scratch folder of this machine, "
+            "which the workers of a cluster (client=) do not see; save it as Parquet, or as plain "
+            "svmlight text (maxmargin.data.convert)"
+        )
 
 
 # ------------------------------------------------------------------- svmlight
 
 
-class SvmlightSource(_TextSource):
-    """Rows of svmlight files."""
+class _Range(NamedTuple):
+    """A range of bytes of a text."""
 
-    sparse = True
-    labelled = True
-    expansion = 3
+    stamp: FileStamp
+    text: Path  # the file, or what was unpacked
+    begin: int
+    end: int
+    n_features: int | None
+    zero_based: bool
+    scratch: ScratchFolder | None
 
-    def __init__(
-        self, paths: list[Path], request: Request, n_features: int | None, zero_based: bool
-    ) -> None:
-        first = "svmlight text has its label first on each line, and no names of columns"
-        request.refuse("svmlight text", y=first, label=first, weight=first, columns=first)
-        self.options, self.cursor = request.options, Cursor()
-        self.stamps = [FileStamp.of(path) for path in paths]
-        self.kind = name_files("svmlight", self.stamps)
-        self.zero_based, self.block_bytes = zero_based, _range_bytes(self.stamps[0], request)
-        self.n_columns, self.width = n_features or 0, n_features
-        self.parts = []
-        for file, stamp in enumerate(self.stamps):
-            if _is_packed(stamp):
-                self._add_blocks(file)
-            else:
-                self._add_ranges(file)
-        if n_features is None:
-            self.parts = [self._survey(part) for part in range(len(self.parts))]
-            self.width = self.n_columns
-        self.parts = [one for one in self.parts if one.rows != 0]
-        self._count_rows()
-        if not self.n_columns:
-            raise DataFileError(f"{self.stamps[0].path}: no features, only labels; add features")
-        self.layout = Layout("svmlight", self.n_columns, zero_based=zero_based)
+    @property
+    def place(self) -> Place:
+        size = _EXPANSION * (self.end - self.begin)
+        return Place(f"{self.stamp.name}, bytes {self.begin} to {self.end}", size)
 
-    def _add_ranges(self, file: int) -> None:
-        size = self.stamps[file].size
-        for begin in range(0, size, self.block_bytes):
-            self.parts.append(_TextPart(file, begin, min(size, begin + self.block_bytes)))
-
-    def _survey(self, part: int) -> _TextPart:
-        try:
-            X = self._block(part).X
-        except ValueError as wrong:
-            raise DataFileError(f"{self.describe(part)}: {wrong}") from wrong
-        self.n_columns = max(self.n_columns, X.shape[1])
-        return self.parts[part]._replace(rows=X.shape[0])
-
-    def _read_range(self, one: _TextPart) -> RowBlock:
-        found = read_svmlight(
-            self.stamps[one.file].path,
-            n_features=self.width,
-            zero_based=self.zero_based,
-            offset=one.begin,
-            length=one.end - one.begin,
-        )
-        return RowBlock(found.X, found.y, found.numbers)
-
-    def _stream(self, stamp: FileStamp) -> Iterator[RowBlock]:
-        blocks = iterate_svmlight(
-            stamp.path,
-            block_bytes=self.block_bytes,
-            n_features=self.width,
+    def __call__(self) -> Part:
+        self.stamp.check()
+        found = read_range(
+            self.text,
+            self.begin,
+            self.end,
+            name=self.stamp.path,
+            n_features=self.n_features,
             zero_based=self.zero_based,
         )
-        return (RowBlock(found.X, found.y, found.numbers) for found in blocks)
+        return Part(found.X, found.y, None)
 
-    def identity(self) -> Any:
-        """Return the files, and how their indices count."""
-        return (self.stamps, self.zero_based)
+
+def open_svmlight(
+    paths: list[Path], request: Request, n_features: int | None, zero_based: bool
+) -> RowSource:
+    """Open svmlight files."""
+    first = "svmlight text has its label first on each line, and no names of columns"
+    request.refuse("svmlight text", y=first, label=first, weight=first, columns=first)
+    stamps, n_rows, scratch = [FileStamp.of(path) for path in paths], None, None
+    if any(path.suffix.lower() in PACKINGS for path in paths):
+        refuse_cluster(request.options.client, str(paths[0]))
+        scratch = ScratchFolder()
+    ranges = [
+        _Range(stamp, text, *edges, n_features, zero_based, scratch)
+        for k, stamp in enumerate(stamps)
+        for text in [_unpack(Path(stamp.path), scratch, k)]
+        for edges in _cut(text, request)
+    ]
+    if n_features is None:
+        shapes = [_shape_of(one, k) for k, one in enumerate(ranges)]
+        n_rows, n_features = sum(n for n, _ in shapes), max((d for _, d in shapes), default=0)
+        kept = [one for one, (n, _) in zip(ranges, shapes, strict=True) if n]
+        ranges = [one._replace(n_features=n_features) for one in kept]
+        if ranges and not n_features:
+            raise DataFileError(f"{stamps[0].path}: no features, only labels; add features")
+    layout = Layout("svmlight", n_features, zero_based=zero_based)
+    places, kind = [one.place for one in ranges], name_files("svmlight", stamps)
+    source = FileSource(stamps, kind, ranges, places, request, layout)
+    source.slow, source.scratch, source.n_rows = True, scratch is not None, n_rows
+    return source
+
+
+def _unpack(path: Path, scratch: ScratchFolder | None, number: int) -> Path:
+    if scratch is None or path.suffix.lower() not in PACKINGS:
+        return path
+    text = Path(scratch.folder, f"{number}.svm")
+    with open_source(path) as opened, text.open("wb") as file:
+        file.writelines(opened.chunks)
+    return text
+
+
+def _cut(text: Path, request: Request) -> Iterator[tuple[int, int]]:
+    memory, size, begin = request.options.memory, text.stat().st_size, 0
+    step = _RANGE_BYTES if memory is None else min(_RANGE_BYTES, memory // _RANGES_IN_MEMORY)
+    with text.open("rb") as file:
+        if request.rows is not None:
+            sample = file.read(_SAMPLE)
+            step = max(1, request.rows * len(sample) // max(1, sample.count(b"\n")))
+        while begin < size:
+            file.seek(min(begin + step, size) - 1)
+            file.readline()
+            yield begin, file.tell()
+            begin = file.tell()
+
+
+def _shape_of(one: _Range, number: int) -> tuple[int, int]:
+    try:
+        X = one().X
+    except ValueError as wrong:
+        raise DataFileError(f"part {number} ({one.place.name}): {wrong}") from wrong
+    return int(X.shape[0]), int(X.shape[1])
 
 
 # ------------------------------------------------------------------- tables
 
 
-class _Ranges(NamedTuple):
-    """How the lines of a file are read, wherever they begin."""
+def open_tables(paths: list[Path], request: Request) -> RowSource:
+    """Open tables as text (CSV, TSV)."""
+    request.refuse("tables", y=BY_LABEL)
+    require_pyarrow(str(paths[0]))
+    refuse_cluster(request.options.client, str(paths[0]))
+    stamps = [FileStamp.of(path) for path in paths if path.stat().st_size]
+    if not stamps:
+        raise DataFileError(f"{paths[0]}: the file is empty; add rows")
+    start = read_start(stamps[0], request.label)
+    layout, chosen = _find_layout(start, request, stamps[0].path)
+    step = rows_per_part(len(chosen.features), 8, request.rows, request.options)
+    plain = request._replace(label=None, weight=None, columns=None)
+    kind = name_files("table", stamps)
+    places: list[Place] = []
+    try:
+        spooled = spool(_parse(stamps, layout, step, chosen, places), plain, kind)
+    except DataFileError:
+        if layout.label is None or layout.label.kind != "integers":
+            raise
+        # Labels after the first ones may have fractions.
+        label, places = LabelColumn(layout.label.position, "numbers"), []
+        layout = replace(layout, label=label)
+        spooled = spool(_parse(stamps, layout, step, chosen, places), plain, kind)
+    source = FileSource(stamps, kind, list(spooled.items), places, request, layout)
+    source.numbered, source.scratch, source.n_rows = "line", True, spooled.n_rows
+    source.feature_names = tuple(chosen.features) if start.names else None
+    return source
 
-    start: Start
-    found: Found
-    edges: list[tuple[int, int, int]]  # begin, end, the number of the first line
 
-
-class TableSource(_TextSource):
-    """Rows of tables as text: CSV, TSV."""
-
-    def __init__(self, paths: list[Path], request: Request) -> None:
-        request.refuse("tables", y=BY_LABEL)
-        require_pyarrow(str(paths[0]))
-        self.options, self.cursor = request.options, Cursor()
-        self.stamps = [FileStamp.of(path) for path in paths if path.stat().st_size]
-        if not self.stamps:
-            raise DataFileError(f"{paths[0]}: the file is empty; add rows")
-        self.kind = name_files("table", self.stamps)
-        start = read_start(self.stamps[0], request.label)
-        self.layout, chosen = _find_layout(start, request, self.stamps[0].path)
-        self.n_columns = len(chosen.features)
-        self.feature_names = tuple(chosen.features) if start.names else None
-        self.labelled, self.weighted = chosen.label is not None, chosen.weight is not None
-        self.rows = rows_per_part(self.n_columns, 8, request.rows, self.options)
-        self.ranges: dict[int, _Ranges] = {}
-        self.parts = []
-        for file, stamp in enumerate(self.stamps):
-            ranges = None if _is_packed(stamp) else self._cut_lines(stamp, request)
-            if ranges is None:
-                self._add_blocks(file)
-            else:
-                self.ranges[file] = ranges._replace(edges=[])
-                self.parts += [_TextPart(file, *edges) for edges in ranges.edges]
-        self._count_rows()
-
-    def _cut_lines(self, stamp: FileStamp, request: Request) -> _Ranges | None:
-        size, edges = _range_bytes(stamp, request), []
-        start = read_start(stamp, request.label)
-        with open_source(stamp.path) as opened:
-            found = find_columns(opened, "text", self.layout)[1]
-        with Path(stamp.path).open("rb") as file:
-            mark = file.read(3)
-            file.seek(3 if mark == b"\xef\xbb\xbf" else 0)
-            line = start.dialect.skip + 1
-            if not all(_is_simple(file.readline()) for _ in range(start.dialect.skip)):
-                return None
-            begin = file.tell()
-            while text := file.read(size):
-                text += file.readline()
-                if not _is_simple(text):
-                    return None
-                edges.append((begin, begin + len(text), line))
-                begin, line = begin + len(text), line + text.count(b"\n")
-        return _Ranges(start._replace(rows=[]), found, edges)
-
-    def _read_range(self, one: _TextPart) -> RowBlock:
-        path, (start, found, _) = self.stamps[one.file].path, self.ranges[one.file]
-        with Path(path).open("rb") as file:
-            file.seek(one.begin)
-            text = with_line_feeds(file.read(one.end - one.begin))
-        dialect = start.dialect._replace(skip=one.line - 1)
-        table = OpenTable(
-            path, "", None, found.width,
-            lambda kinds: parse_rows(iter([text]), dialect, found.width, kinds, path),
-            "line", dialect.delimiter,
-        )  # fmt: skip
-        reader = LaterRows(table, found, self.layout, self.labelled, need_label=True)
-        return _join([reader.read(piece) for piece in table.pieces(reader.kinds)], self.layout)
-
-    def _stream(self, stamp: FileStamp) -> Iterator[RowBlock]:
-        return read_rows(
-            stamp.path, self.layout, rows=self.rows, label=self.labelled, need_label=True
+def _parse(
+    stamps: list[FileStamp], layout: Layout, step: int, chosen: FrameColumns, places: list[Place]
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Iterate over X, y and weights, and note where they are."""
+    for stamp in stamps:
+        blocks = read_rows(
+            stamp.path, layout, rows=step, label=layout.label is not None, need_label=True
         )
-
-    def read(self, part: int) -> Part:
-        """Read a part."""
-        found = self._block(part)
-        X, weight = found.X, None
-        if self.weighted:
-            X, weight = X[:, :-1], X[:, -1]
-        return Part(X, found.y, weight)
-
-    def identity(self) -> Any:
-        """Return the files, and how they are read."""
-        return (self.stamps, self.layout)
-
-
-def _join(pieces: list[tuple[Any, Any, Any]], layout: Layout) -> RowBlock:
-    if not pieces:  # blank lines only
-        return RowBlock(np.empty((0, layout.n_features)), np.empty(0), np.empty(0, np.int64))
-    X, y, numbers = zip(*pieces, strict=True)
-    labels = None if y[0] is None else np.concatenate(y)
-    return RowBlock(X[0] if len(X) == 1 else np.concatenate(X), labels, np.concatenate(numbers))
+        for X, y, numbers, _ in blocks:
+            name = f"{stamp.name}, lines {numbers[0]} to {numbers[-1]}"
+            consecutive = numbers[-1] - numbers[0] == len(numbers) - 1
+            lines = range(numbers[0], numbers[-1] + 1) if consecutive else numbers
+            places.append(Place(name, X.nbytes, lines))
+            yield (X, y, None) if chosen.weight is None else (X[:, :-1], y, X[:, -1])
 
 
 def read_start(stamp: FileStamp, label: Any) -> Start:
@@ -345,16 +286,9 @@ def _find_layout(start: Start, request: Request, file: str) -> tuple[Layout, Fra
         found = label_array(encode(cells(chosen.label), NO_LABEL)[1].to_pylist())
         kind = {"i": "integers", "f": "numbers"}.get(found.dtype.kind, "words")
         label = LabelColumn(names.index(chosen.label), kind)
-    layout = Layout(
-        "table",
-        len(columns),
-        width=start.width,
-        names=None if start.names is None else tuple(start.names),
-        label=label,
-        columns=columns,
-        delimiter=start.dialect.delimiter,
-    )
-    return layout, chosen
+    names_kept = None if start.names is None else tuple(start.names)
+    layout = Layout("table", len(columns), width=start.width, names=names_kept, label=label)
+    return replace(layout, columns=columns, delimiter=start.dialect.delimiter), chosen
 
 
 def _find_notation(name: Any, cells: Any, start: Start, file: str) -> tuple[str, ...]:
@@ -368,13 +302,3 @@ def _find_notation(name: Any, cells: Any, start: Start, file: str) -> tuple[str,
             "numbers; encode it, or leave it out with columns="
         )
     return found.notation
-
-
-def _is_simple(text: bytes) -> bool:
-    if b'"' in text or b"\0" in text or b"\r" in text.replace(b"\r\n", b""):
-        return False
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -1,13 +1,10 @@
 """Svmlight (LIBSVM) text: ``label [qid:n] index:value … [# comment]``, a row per line.
 
-Text is taken in blocks of whole lines. A block is cut into pieces at line ends, and threads parse
-these with a compiled loop; their rows are then added to arrays that grow, in the order of the text,
-so that nothing depends on the number of threads. The loop only finds that a line is wrong; what is
-wrong with it, and where, is found by a second look at that line.
+Blocks of lines are cut into pieces, which threads parse with a compiled loop; their rows are added
+to arrays that grow, in the order of the text. The loop only finds that a line is wrong; what is
+wrong with it is then found by Python.
 """
 
-import contextlib
-import importlib
 import math
 import operator
 import os
@@ -24,19 +21,18 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin.data.notation import NUMBER, finite_number, whole_numbers
-from maxmargin.data.text import CHUNK, PACKINGS, Where, open_source, refuse_no_file
+from maxmargin.data.text import CHUNK, PACKINGS, Where, open_source
 from maxmargin.errors import DataFileError
 from maxmargin.runtime.atomic_write import write_atomically
 from maxmargin.runtime.threads import share_work, usual_threads
+from maxmargin.validation.data import as_labels, as_rows
 
-_PADDING = 16  # bytes after a text, of which a loop may take eight at a time
+_PADDING = bytes(16)  # after a text, of which a loop may take eight bytes at a time
 _PIECE = 1 << 18  # bytes, so that the numbers of a piece stay in a core's cache
 _PIECES_PER_THREAD = 4
 _MOST_COLUMNS = 2**63 - 1
 _MOST_INT32 = 2**31 - 1
 _BLOCK = 1 << 23
-_FIRST_BUFFER = 1 << 16
-_LINE_FEED = ord("\n")
 _SHOWN = 60  # characters of a wrong token that a message shows
 _PAIRS_WRITTEN = 1 << 16  # at a time
 
@@ -57,18 +53,14 @@ def read_svmlight(
     zero_based: bool = False,
     dtype: npt.DTypeLike = np.float64,
     query_id: bool = False,
-    offset: int = 0,
-    length: int = -1,
     threads: int | None = None,
 ) -> Svmlight:
     r"""Read svmlight (LIBSVM) text: ``label [qid:n] index:value … [# comment]``, a row per line.
 
-    The text is read strictly. Labels and values are finite decimal numbers, each rounded to the
-    nearest double. Indices are whole numbers that ascend within a line. Blanks are spaces and tabs;
-    lines end with a line feed, or a carriage return and a line feed; blank lines and lines that
-    have only a comment are skipped. Files named ``.gz``, ``.xz`` or ``.bz2`` (from Python 3.14 on
-    also ``.zst``) are unpacked on the way. Memory holds the rows, an eighth of them in reserve at
-    most, and a few megabytes.
+    The text is read strictly: finite decimal numbers, each rounded to the nearest double, and whole
+    indices that ascend within a line, with spaces and tabs between them. Blank lines and lines that
+    have only a comment are skipped. Files named ``.gz``, ``.xz``, ``.bz2`` or ``.zst`` are unpacked
+    on the way. Memory holds the rows, an eighth of them in reserve at most, and a few megabytes.
 
     Parameters
     ----------
@@ -84,10 +76,6 @@ def read_svmlight(
     query_id : bool, default False
         Whether each row has ``qid:n`` after its label, as files for ranking have. If not, a row
         that has one is refused.
-    offset, length : int, default 0 and -1
-        The range of bytes of which the rows are read; -1 means up to the end. A row belongs to the
-        range in which its line begins, so ranges that cover a file yield each row once. Packed
-        files and streams have no ranges.
     threads : int, optional
         The number of threads; by default, as many as BLAS has. What is read does not depend on it.
 
@@ -96,40 +84,46 @@ def read_svmlight(
     Svmlight
         A tuple with names: ``X``, a CSR array (zeros that the text has are stored); ``y``, int64 if
         all labels are whole numbers, else float64; ``query_id``, or None; ``numbers``, the line of
-        each row from 1, or from the first line that begins in the range.
+        each row, from 1.
 
     Raises
     ------
     DataFileError
         The text is not what the format allows; the message has line and column, and the way out.
 
-    See Also
-    --------
-    iterate_svmlight : The same in blocks of rows, for files that memory does not hold.
-    write_svmlight : Writes such files.
-
     Examples
     --------
-    >>> import tempfile, pathlib
+    >>> import io
     >>> from maxmargin.data import read_svmlight
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "rows.svm")
-    ...     _ = path.write_text("+1 1:0.5 3:2 # the first\n-1 2:1e-3\n")
-    ...     rows = read_svmlight(path)
+    >>> rows = read_svmlight(io.BytesIO(b"+1 1:0.5 3:2 # the first\n-1 2:1e-3\n"))
     >>> rows.X.toarray().tolist(), rows.y.tolist(), rows.numbers.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1, -1], [1, 2])
     """
-    reader = _Reader(n_features, zero_based, dtype, query_id, threads)
-    offset, length = operator.index(offset), operator.index(length)
-    with _open_range(path, offset, length) as text:
-        table = _Table(reader)
-        for buffer, size in _whole_lines(text.chunks, CHUNK):
-            first = _skip_mark(buffer, text) if table.lines == 0 and not offset else 0
-            for part in reader.parse(buffer, first, size, table.lines, text):
-                table.append(part, text.total)
-    if not table.lines_of_rows.size and offset == 0 and length < 0:
-        raise DataFileError(f"{text.name}: no rows; a row is 'label index:value …'")
-    return table.finish(table.columns)
+    table = _Table(_Reader(n_features, zero_based, dtype, query_id, threads))
+    with open_source(path) as opened:
+        for number, block in enumerate(_cut_lines(opened.chunks, CHUNK)):
+            table.append(block, _Text(opened.name))
+            if number == 0 and opened.path is not None:  # a little more than if all were like that
+                table.reserve(1.02 * os.path.getsize(opened.path) / len(block))
+    if not table.numbers.size:
+        raise DataFileError(f"{opened.name}: no rows; a row is 'label index:value …'")
+    return table.finish()
+
+
+def read_range(
+    path: Path, begin: int, end: int, *, name: str, n_features: int | None, zero_based: bool
+) -> Svmlight:
+    """Read the rows of a range of bytes that begins and ends where lines do."""
+    table = _Table(_Reader(n_features, zero_based))
+    with path.open("rb") as file:
+
+        def count_lines() -> int:
+            return sum(chunk.count(b"\n") for chunk in _read_between(file, 0, begin))
+
+        text = _Text(name, count_lines if begin else None)
+        for block in _cut_lines(_read_between(file, begin, end), CHUNK):
+            table.append(block, text)
+    return table.finish()
 
 
 def iterate_svmlight(
@@ -144,48 +138,43 @@ def iterate_svmlight(
 ) -> Iterator[Svmlight]:
     r"""Iterate over the rows of svmlight text in blocks, in bounded memory.
 
-    A block has the rows of about ``block_bytes`` bytes of text, and of one line at least. Without
-    ``n_features``, its X has as many columns as the indices up to there require. Labels are
-    integers in a block where all of them are whole numbers. Other parameters, what is raised and
-    what the text must be are as for ``read_svmlight``.
+    Without ``n_features``, the X of a block has as many columns as the indices up to there require.
+    Labels are integers in a block where all of them are whole numbers.
 
     Parameters
     ----------
     source : path, "-" or binary stream
         The text; ``"-"`` is standard input.
     block_bytes : int, default 8 MiB
-        The bytes of text per block.
+        About how many bytes of text a block has; it has one line at least.
     n_features, zero_based, dtype, query_id, threads
-        As for ``read_svmlight``.
+        As for :func:`read_svmlight`, and so is what is raised.
 
     Yields
     ------
     Svmlight
-        The rows of a block; ``numbers`` counts the lines of the whole text.
+        The rows of a block; ``numbers`` counts the lines of all text.
 
     Examples
     --------
     >>> import io
     >>> from maxmargin.data import iterate_svmlight
-    >>> text = io.BytesIO(b"1 1:2\n-1 2:3\n1 3:4\n")
-    >>> for block in iterate_svmlight(text, block_bytes=12, n_features=3):
+    >>> text = io.BytesIO(b"1 1:2\n-1 2:3\n")
+    >>> for block in iterate_svmlight(text, block_bytes=6, n_features=2):
     ...     print(block.X.toarray().tolist(), block.numbers.tolist())
-    [[2.0, 0.0, 0.0]] [1]
-    [[0.0, 3.0, 0.0]] [2]
-    [[0.0, 0.0, 4.0]] [3]
+    [[2.0, 0.0]] [1]
+    [[0.0, 3.0]] [2]
     """
     reader = _Reader(n_features, zero_based, dtype, query_id, threads)
     if operator.index(block_bytes) < 1:
         raise ValueError(f"block_bytes={block_bytes} is not valid: it must be at least 1")
     columns = lines = 0
-    with _open_range(source, 0, -1) as text:
-        for buffer, size in _whole_lines(text.chunks, operator.index(block_bytes)):
-            first = 0 if lines else _skip_mark(buffer, text)
+    with open_source(source) as opened:
+        for block in _cut_lines(opened.chunks, operator.index(block_bytes)):
             table = _Table(reader, lines)
-            for part in reader.parse(buffer, first, size, lines, text):
-                table.append(part, None)
+            table.append(block, _Text(opened.name))
             columns, lines = max(columns, table.columns), table.lines
-            if table.lines_of_rows.size:
+            if table.numbers.size:
                 yield table.finish(columns)
 
 
@@ -200,12 +189,9 @@ def write_svmlight(
 ) -> None:
     r"""Write rows as svmlight (LIBSVM) text, so that reading gives back the same bits.
 
-    Each number has the fewest digits that are nearer to it than to any other double. Of a sparse
-    matrix all stored values are written, zeros too; of an array, all but 0. The file is complete or
-    as it was before; if its name ends with ``.gz``, ``.xz`` or ``.bz2``, it is packed.
-
-    How many columns X has is not written: if the last ones are empty, ``n_features`` has to be
-    passed for reading.
+    Of a sparse matrix all stored values are written, zeros too; of an array, all but 0. The file is
+    complete or as it was before. How many columns X has is not written: if the last ones are empty,
+    ``n_features`` has to be passed for reading.
 
     Parameters
     ----------
@@ -234,17 +220,21 @@ def write_svmlight(
     >>> from maxmargin.data import write_svmlight
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "rows.svm")
-    ...     write_svmlight(path, [[0.1, 0.0, 3.0], [0.0, 1e-5, 0.0]], [1, -1], comment="two rows")
+    ...     write_svmlight(path, [[0.1, 0.0, 3.0], [0.0, 1e-5, 0.0]], [1, -1])
     ...     print(path.read_text(), end="")
-    # two rows
     1 1:0.1 3:3
     -1 2:1e-05
     """
+    if Path(path).suffix.lower() in PACKINGS:
+        raise ValueError(f"{path}: files are written unpacked; leave out {Path(path).suffix}")
     if "\0" in comment:
         raise ValueError("comment has a character 0, and svmlight text cannot have one")
-    X, y = _checked_rows(X), _checked_labels(y)
+    X, y = _stored(X), as_labels(y)
+    if y.dtype.kind == "U":
+        raise ValueError("y has texts, and svmlight text only has numbers; number the classes")
     if len(y) != X.shape[0]:
         raise ValueError(f"y has {len(y)} labels for the {X.shape[0]} rows of X")
+    _refuse_infinite(X, y)
     if query_id is not None:
         query_id = np.asarray(query_id)
         if query_id.shape != y.shape or query_id.dtype.kind not in "iu" or np.any(query_id < 0):
@@ -252,7 +242,7 @@ def write_svmlight(
     lines = _format_rows(X, y, query_id, 0 if zero_based else 1)
 
     def write(draft: Path) -> None:
-        with open_packed(draft, Path(path).suffix.lower()) as file:
+        with draft.open("wb") as file:
             for line in comment.splitlines():
                 file.write(f"# {line}\n".encode())
             for block in lines:
@@ -268,106 +258,41 @@ class _Text(NamedTuple):
     """Text that is read."""
 
     name: str
-    chunks: Iterator[bytes]
-    total: int | None
-    """The number of bytes, if it is known."""
-    lines_before: Callable[[], int]
+    lines_before: Callable[[], int] | None = None
     """Counts the lines before a range, which is only done for a message."""
 
 
-@contextlib.contextmanager
-def _open_range(source: Where, offset: int, length: int) -> Iterator[_Text]:
-    if offset < 0:
-        raise ValueError(f"offset={offset} is not valid: it must be at least 0")
-    named = not hasattr(source, "read") and source != "-"
-    packed = named and Path(source).suffix.lower() in PACKINGS
-    if offset == 0 and length < 0:
-        total = os.path.getsize(source) if named and not packed and Path(source).exists() else 0
-        with open_source(source) as opened:
-            yield _Text(opened.name, opened.chunks, total or None, lambda: 0)
-        return
-    if packed or not named:
-        raise ValueError(
-            f"offset={offset}, length={length}: only a file that is not packed has ranges of "
-            f"bytes, and {source} is not one; unpack it, or read it whole"
-        )
-    refuse_no_file(Path(source))
-    with open(source, "rb", buffering=0) as file:
-        begin = _next_line(file, offset)
-        end = _next_line(file, offset + length) if length >= 0 else os.path.getsize(source)
-        total = max(0, end - begin)
-        chunks = _read_range(file, begin, begin + total)
-        yield _Text(str(source), chunks, total or None, lambda: _count_lines(file, begin))
-
-
-def _next_line(file: Any, position: int) -> int:
-    if position == 0:
-        return 0
-    file.seek(position - 1)
-    position -= 1
-    while chunk := file.read(1 << 16):
-        found = chunk.find(b"\n")
-        if found >= 0:
-            return position + int(found) + 1
-        position += len(chunk)
-    return position
-
-
-def _read_range(file: Any, begin: int, end: int) -> Iterator[bytes]:
+def _read_between(file: Any, begin: int, end: int) -> Iterator[bytes]:
     file.seek(begin)
     while begin < end and (chunk := file.read(min(CHUNK, end - begin))):
         begin += len(chunk)
         yield chunk
 
 
-def _count_lines(file: Any, end: int) -> int:
-    return sum(chunk.count(b"\n") for chunk in _read_range(file, 0, end))
-
-
-def _whole_lines(chunks: Iterable[bytes], size: int) -> Iterator[tuple[bytearray, int]]:
-    """Yield blocks of whole lines: a buffer, which is used again, and how much of it is filled."""
-    capacity = min(size, _FIRST_BUFFER)
-    buffer, filled = bytearray(capacity + _PADDING), 0
+def _cut_lines(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Yield blocks of lines of about so many bytes, each with a line end and padding after it."""
+    held: list[bytes] = []
+    filled = 0
     for chunk in chunks:
-        rest = memoryview(chunk)
-        while rest:
-            taken = rest[: capacity - filled]
-            buffer[filled : filled + len(taken)] = taken
-            filled, rest = filled + len(taken), rest[len(taken) :]
-            if filled < capacity:
+        for start in range(0, len(chunk), size):
+            piece = chunk[start : start + size]
+            held.append(piece)
+            filled += len(piece)
+            if filled < size:
                 continue
-            end = buffer.rfind(b"\n", 0, filled) + 1 if capacity >= size else 0
+            end = piece.rfind(b"\n") + 1
             if end:
-                yield buffer, end
-                buffer[: filled - end] = buffer[end:filled]
-                filled -= end
-            elif buffer.find(b"\0", 0, filled) >= 0:
-                buffer[filled] = _LINE_FEED
-                yield buffer, filled + 1  # which is refused, and need not be read to its end
+                yield b"".join([*held[:-1], piece[:end], _PADDING])
+                held, filled = [piece[end:]], len(piece) - end
+            elif b"\0" in piece:
+                yield b"".join([*held, b"\n", _PADDING])  # which is refused
                 return
-            else:
-                capacity = min(8 * capacity, size) if capacity < size else 2 * capacity
-                buffer = buffer[:filled] + bytearray(capacity + _PADDING - filled)
     if filled:
-        buffer[filled] = _LINE_FEED
-        yield buffer, filled + (buffer[filled - 1] != _LINE_FEED)
-
-
-def _skip_mark(buffer: bytearray, text: _Text) -> int:
-    if buffer.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataFileError(f"{text.name}: marked as UTF-16 or UTF-32 text; save it as UTF-8")
-    return 3 if buffer.startswith(b"\xef\xbb\xbf") else 0
+        last = b"" if held[-1].endswith(b"\n") else b"\n"
+        yield b"".join([*held, last, _PADDING])
 
 
 # ------------------------------------------------------------------- rows
-
-
-class _Part(NamedTuple):
-    """The rows of a piece."""
-
-    rows: Any
-    found: Any
-    share: int  # of the bytes
 
 
 class _Reader:
@@ -377,9 +302,9 @@ class _Reader:
         self,
         n_features: int | None,
         zero_based: bool,
-        dtype: npt.DTypeLike,
-        query_id: bool,
-        threads: int | None,
+        dtype: npt.DTypeLike = np.float64,
+        query_id: bool = False,
+        threads: int | None = None,
     ) -> None:
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float64, np.float32):
@@ -390,114 +315,86 @@ class _Reader:
             )
         if threads is not None and operator.index(threads) < 1:
             raise ValueError(f"threads={threads} is not valid: it must be at least 1")
-        self.n_features = n_features
-        self.query_id = query_id
-        self._zero_based = zero_based
-        first = 0 if zero_based else 1
-        self._rule = loops.svmlight.Grammar(
-            first, (n_features or _MOST_COLUMNS) - 1 + first, bool(query_id)
-        )
+        self.n_features, self.query_id = n_features, query_id
+        self.first = 0 if zero_based else 1
+        self.last = (n_features or _MOST_COLUMNS) - 1 + self.first
         self._threads = usual_threads() if threads is None else threads
         self._spaces: list[tuple[int, Any]] = []
 
-    def parse(
-        self, buffer: bytearray, begin: int, end: int, lines: int, text: _Text
-    ) -> Iterator[_Part]:
-        """Iterate over the rows of the pieces of a buffer, before which there are some lines.
+    def parse(self, block: bytes, begin: int, lines: int, text: _Text) -> Iterator[Any]:
+        """Iterate over the rows of the pieces of a block, before which there are some lines.
 
-        The arrays of a part are used again for the next one.
+        The arrays of a piece are used again for later ones.
         """
-        content = np.frombuffer(buffer, np.uint8)
-        pieces = _cut(buffer, begin, end)
+        content = np.frombuffer(block, np.uint8)
+        pieces = _cut(block, begin, len(block) - len(_PADDING))
         group = 1 if self._threads == 1 else _PIECES_PER_THREAD * self._threads
         for start in range(0, len(pieces), group):
-            parts = self._parse_all(content, pieces[start : start + group])
-            for part, piece in zip(parts, pieces[start:], strict=False):
-                wrong = self._finish(part, buffer)
+            parsed = self._parse_all(content, pieces[start : start + group])
+            for (rows, found), piece in zip(parsed, pieces[start:], strict=False):
+                wrong = self._finish(rows, found, block)
                 if wrong >= 0:
-                    line = bytes(buffer[slice(*piece)]).split(b"\n")[wrong]
-                    number = text.lines_before() + lines + wrong + 1
-                    _refuse_line(line, f"{text.name}:{number}", self)
-                lines += part.found.lines
-                yield part
+                    line = block[slice(*piece)].split(b"\n")[wrong]
+                    before = text.lines_before() if text.lines_before else 0
+                    _refuse_line(line, f"{text.name}:{before + lines + wrong + 1}", self)
+                lines += found.lines
+                yield rows, found
 
-    def _parse_all(self, content: Any, pieces: list[tuple[int, int]]) -> list[_Part]:
-        parts: list[Any] = [None] * len(pieces)
+    def _parse_all(self, content: Any, pieces: list[tuple[int, int]]) -> list[Any]:
+        parsed: list[Any] = [None] * len(pieces)
         for k, (begin, end) in enumerate(pieces):
             if k == len(self._spaces):
                 self._spaces.append((0, None))
             if self._spaces[k][0] < end - begin:
                 self._spaces[k] = end - begin, loops.svmlight.Rows.empty(end - begin)
+        rule = loops.svmlight.Grammar(self.first, self.last, bool(self.query_id))
 
         def parse(k: int) -> None:
-            begin, end = pieces[k]
             rows, loop = self._spaces[k][1], loops.svmlight
-            found = loop.parse(content, begin, end, self._rule, rows, loops.decimals.tables())
-            parts[k] = _Part(rows, loop.Parsed(*found), end - begin)
+            found = loop.parse(content, *pieces[k], rule, rows, loops.decimals.tables())
+            parsed[k] = rows, loop.Parsed(*found)
 
         share_work(parse, deque(range(len(pieces))), min(self._threads, len(pieces)))
-        return parts
+        return parsed
 
-    def _finish(self, part: _Part, buffer: bytearray) -> int:
+    def _finish(self, rows: Any, found: Any, block: bytes) -> int:
         """Read the numbers that were left to Python; return the first line that is wrong, or -1."""
-        rows, found = part.rows, part.found
         wrong = [found.wrong] if found.wrong >= 0 else []
+        values, ends = rows.values[: found.pairs], rows.ends[: found.rows]
+        places: list[int] = []
         if rows.pending[0]:
-            values, ends = rows.values[: found.pairs], rows.ends[: found.rows]
-            for place in _read_pending(values, buffer):
-                wrong.append(rows.lines[np.searchsorted(ends, place, side="right")])
-            for row in _read_pending(rows.labels[: found.rows], buffer):
+            places = _read_pending(values, block)
+            for row in _read_pending(rows.labels[: found.rows], block):
                 wrong.append(rows.lines[row])
         if self.dtype == np.float32:
-            too_large = np.abs(rows.values[: found.pairs]) >= _FLOAT32_OVERFLOW
-            for place in np.flatnonzero(too_large)[:1]:
-                row = np.searchsorted(rows.ends[: found.rows], place, side="right")
-                wrong.append(rows.lines[row])
+            places += np.flatnonzero(np.abs(values) >= _FLOAT32_OVERFLOW)[:1].tolist()
+        wrong += [rows.lines[np.searchsorted(ends, place, side="right")] for place in places]
         return int(min(wrong, default=-1))
-
-    def refuses(self, index: int) -> str | None:
-        """Return what is wrong with an index, if anything."""
-        if index < self._rule.first:
-            return (
-                "index 0 in a file whose indices count from 1; pass zero_based=True "
-                "(--zero-based) if they count from 0"
-            )
-        if index > self._rule.last:
-            if self.n_features is None:
-                return f"index {index} is too large; number the features from 1"
-            return (
-                f"index {index} is beyond n_features={self.n_features}, the columns of the model "
-                "if there is one; leave it out, or pass a larger n_features, or None to take as "
-                "many columns as there are"
-            )
-        return None
 
 
 # From here on, float32 rounds to infinity.
 _FLOAT32_OVERFLOW = float(np.finfo(np.float32).max) + 2.0**103
+_NUMBER = re.compile(NUMBER.encode(), re.ASCII)
 
 
-def _cut(buffer: bytearray, begin: int, end: int) -> list[tuple[int, int]]:
+def _cut(block: bytes, begin: int, end: int) -> list[tuple[int, int]]:
     pieces = []
     while begin < end:
-        cut = buffer.find(b"\n", min(begin + _PIECE, end - 1), end) + 1
+        cut = block.find(b"\n", min(begin + _PIECE, end - 1), end) + 1
         pieces.append((begin, cut))
         begin = cut
     return pieces
 
 
-def _read_pending(values: Any, buffer: bytearray) -> list[int]:
+def _read_pending(values: Any, block: bytes) -> list[int]:
     """Read the numbers whose places the values hold; return the places of infinite ones."""
     places = np.flatnonzero(np.isnan(values))
     for place in places:
         begin = int(values[place : place + 1].view(np.int64)[0]) - loops.decimals.PENDING
-        token = _NUMBER.match(buffer, begin)
+        token = _NUMBER.match(block, begin)
         assert token is not None
         values[place] = float(token[0])
     return [int(place) for place in places if math.isinf(values[place])]
-
-
-_NUMBER = re.compile(NUMBER.encode(), re.ASCII)
 
 
 class _Growing:
@@ -506,19 +403,17 @@ class _Growing:
     def __init__(self, dtype: Any) -> None:
         self._array, self.size = np.empty(0, dtype), 0
 
-    def extend(self, items: Any, expected: float) -> None:
-        """Add items, and be prepared for so many in all."""
+    def extend(self, items: Any) -> None:
         end = self.size + len(items)
-        if end > len(self._array):
-            capacity = max(end + end // 8, int(expected))
-            if capacity > 2 * self.size:
-                larger = np.empty(capacity, self._array.dtype)
-                larger[: self.size] = self._array[: self.size]
-                self._array = larger
-            else:  # in place where the system can do that; but all that is new is touched
-                self._array.resize(end + end // 8, refcheck=False)
+        if end > len(self._array):  # in place where the system can do that
+            self._array.resize(end + end // 8, refcheck=False)
         self._array[self.size : end] = items
         self.size = end
+
+    def reserve(self, times: float) -> None:
+        larger = np.empty(max(self.size, int(times * self.size)), self._array.dtype)
+        larger[: self.size] = self._array[: self.size]
+        self._array = larger
 
     def change_type(self, dtype: Any) -> None:
         self._array = self._array[: self.size].astype(dtype)
@@ -529,39 +424,49 @@ class _Growing:
 
 
 class _Table:
-    """Rows that come part by part."""
+    """Rows that come block by block."""
 
     def __init__(self, reader: _Reader, lines: int = 0) -> None:
         self.lines, self.columns = lines, 0
-        self._reader, self._bytes = reader, 0
-        self._whole, self._wide = True, False
+        self._reader = reader
+        self._integers, self._wide = True, False
         self._values, self._labels = _Growing(reader.dtype), _Growing(np.int64)
         self._indices, self._pointers = _Growing(np.int32), _Growing(np.int32)
-        self._pointers.extend([0], 0)
-        self._queries, self.lines_of_rows = _Growing(np.int64), _Growing(np.int64)
-        self._widen(reader.n_features or 0)
+        self._pointers.extend([0])
+        self._queries, self.numbers = _Growing(np.int64), _Growing(np.int64)
 
-    def append(self, part: _Part, total: int | None) -> None:
-        """Add rows; ``total`` is the number of bytes of all that are to come, if it is known."""
-        rows, (n_rows, n_pairs, lines, columns, whole, _) = part.rows, part.found
-        self._bytes += part.share
-        # A little more than if all text were as it is so far.
-        scale = 1.02 * total / self._bytes if total else 0.0
+    def reserve(self, times: float) -> None:
+        """Be prepared for so many times the rows that are here."""
+        for array in (self._values, self._indices, self._pointers, self._labels, self.numbers):
+            array.reserve(times)
+
+    def append(self, block: bytes, text: _Text) -> None:
+        """Add the rows of a block; a mark is skipped at the beginning of a file."""
+        begin = 0
+        if not self.lines and text.lines_before is None:
+            if block.startswith((b"\xff\xfe", b"\xfe\xff")):
+                raise DataFileError(
+                    f"{text.name}: marked as UTF-16 or UTF-32 text; save it as UTF-8"
+                )
+            begin = 3 if block.startswith(b"\xef\xbb\xbf") else 0
+        for rows, found in self._reader.parse(block, begin, self.lines, text):
+            self._append(rows, found)
+
+    def _append(self, rows: Any, found: Any) -> None:
+        n_rows, n_pairs, lines, columns, integers, _ = found
         before = self._values.size
         self.columns = max(self.columns, columns)
-        self._widen(max(self.columns, before + n_pairs, self.lines_of_rows.size + n_rows))
-        if self._whole and not whole:
-            self._whole = False
+        self._widen(max(self.columns, before + n_pairs, self.numbers.size + n_rows))
+        if self._integers and not integers:
+            self._integers = False
             self._labels.change_type(np.float64)
-        labels = rows.whole if self._whole else rows.labels
-        pairs, count = scale * (before + n_pairs), scale * (self.lines_of_rows.size + n_rows)
-        self._values.extend(rows.values[:n_pairs], pairs)
-        self._indices.extend(rows.indices[:n_pairs], pairs)
-        self._pointers.extend(rows.ends[:n_rows] + before, count + 1)
-        self._labels.extend(labels[:n_rows], count)
-        self.lines_of_rows.extend(rows.lines[:n_rows] + (self.lines + 1), count)
+        self._values.extend(rows.values[:n_pairs])
+        self._indices.extend(rows.indices[:n_pairs])
+        self._pointers.extend(rows.ends[:n_rows] + before)
+        self._labels.extend((rows.whole if self._integers else rows.labels)[:n_rows])
+        self.numbers.extend(rows.lines[:n_rows] + (self.lines + 1))
         if self._reader.query_id:
-            self._queries.extend(rows.queries[:n_rows], count)
+            self._queries.extend(rows.queries[:n_rows])
         self.lines += lines
 
     def _widen(self, largest: int) -> None:
@@ -570,8 +475,9 @@ class _Table:
             self._indices.change_type(np.int64)
             self._pointers.change_type(np.int64)
 
-    def finish(self, columns: int) -> Svmlight:
-        columns = self._reader.n_features or columns
+    def finish(self, columns: int = 0) -> Svmlight:
+        """Return the rows, with so many columns at least."""
+        columns = self._reader.n_features or max(columns, self.columns)
         self._widen(columns)
         pointers, labels = self._pointers.finish(), self._labels.finish()
         X = sp.csr_array(
@@ -579,208 +485,142 @@ class _Table:
             shape=(len(labels), columns),
         )
         X.has_canonical_format = True
-        y = labels if self._whole else whole_numbers(labels)
+        y = labels if self._integers else whole_numbers(labels)
         queries = self._queries.finish() if self._reader.query_id else None
-        return Svmlight(X, y, queries, self.lines_of_rows.finish())
+        return Svmlight(X, y, queries, self.numbers.finish())
 
 
 # ------------------------------------------------------------------- writing
 
 
-@contextlib.contextmanager
-def open_packed(path: Path, ending: str) -> Iterator[Any]:
-    """Open a file for writing that is packed as files with this ending are."""
-    try:
-        packer: Any = importlib.import_module(PACKINGS[ending]) if ending in PACKINGS else None
-    except ImportError as missing:
-        raise ValueError(
-            f"this Python cannot write {ending} files ({missing}); choose another ending"
-        ) from missing
-    with open(path, "wb") as file:
-        if packer is None:
-            yield file
-        elif ending == ".gz":  # without the name of a draft, and the same at any time
-            with packer.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                yield packed
-        else:
-            with packer.open(file, "wb") as packed:
-                yield packed
-
-
-def _checked_rows(X: Any) -> Any:
-    """Return a CSR array of float64 or float32, with all that is not 0, but also with -0."""
+def _stored(X: Any) -> Any:
+    """Return rows as CSR with all that is not 0, but also with -0, and what else is stored."""
+    X = as_rows(X)
     if sp.issparse(X):
-        X = sp.csr_array(X)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        values = _checked_numbers(X.data, "X")
-        return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
-    X = np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(f"X must be a table of rows and columns; it has {X.ndim} dimensions")
-    X = _checked_numbers(X, "X")
+        return X
     rows, columns = np.nonzero((X != 0) | np.signbit(X))
     pointers = np.searchsorted(rows, np.arange(len(X) + 1))
     return sp.csr_array((X[rows, columns], columns, pointers), shape=X.shape)
-
-
-def _checked_labels(y: Any) -> Any:
-    y = np.asarray(y)
-    if y.ndim != 1:
-        raise ValueError(f"y must have one label per row; it has {y.ndim} dimensions")
-    if y.dtype.kind in "biu" and (y.dtype != np.uint64 or not np.any(y > _MOST_COLUMNS)):
-        return y.astype(np.int64)
-    return _checked_numbers(y, "y")
-
-
-def _checked_numbers(values: Any, name: str) -> Any:
-    if values.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{name} has values of type {values.dtype}, and svmlight text only has numbers; "
-            "number the classes, encode the words"
-        )
-    if values.dtype in (np.float64, np.float32):
-        return values
-    plain = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
-    with np.errstate(invalid="ignore"):  # what is too large
-        same = np.array_equal(plain.astype(values.dtype), values)
-    if values.dtype.itemsize >= 8 and not same:
-        raise ValueError(
-            f"{name} has values of type {values.dtype} that float64 does not hold exactly, so they "
-            "would not be read as they are; convert them first"
-        )
-    return plain
 
 
 def _format_rows(X: Any, y: Any, queries: Any, first: int) -> Iterator[bytes]:
     step = max(1, _PAIRS_WRITTEN // max(1, X.nnz // max(1, X.shape[0])))
     for start in range(0, X.shape[0], step):
         rows = slice(start, start + step)
-        part, labels = X[rows], y[rows]
-        _refuse_infinite(part, labels, start)
-        heads, values = _spell(labels), _spell(part.data)
+        part, heads = X[rows], _spell(y[rows])
         if queries is not None:
             numbers = queries[rows].tolist()
             heads = [f"{label} qid:{n}" for label, n in zip(heads, numbers, strict=True)]
         places = (part.indices + first).tolist()
-        pairs = map(":".join, zip(map(str, places), values, strict=True))
+        pairs = map(":".join, zip(map(str, places), _spell(part.data), strict=True))
         sizes = np.diff(part.indptr).tolist()
         lines = (" ".join([h, *islice(pairs, n)]) for h, n in zip(heads, sizes, strict=True))
         yield "".join(f"{line}\n" for line in lines).encode()
 
 
 def _spell(values: Any) -> list[str]:
-    if values.dtype == np.int64:
-        return list(map(str, values.tolist()))
-    return [repr(value).removesuffix(".0") for value in values.tolist()]
+    numbers = values.astype(np.int64) if values.dtype == bool else values
+    return [repr(number).removesuffix(".0") for number in numbers.tolist()]
 
 
-def _refuse_infinite(X: Any, y: Any, start: int) -> None:
+def _refuse_infinite(X: Any, y: Any) -> None:
+    way_out = "and svmlight text only has finite numbers; impute it, or leave out the row"
     for k in np.flatnonzero(~np.isfinite(X.data))[:1]:
-        row = start + int(np.searchsorted(X.indptr, k, side="right")) - 1
-        raise ValueError(
-            f"X has {X.data[k]} in row {row}, column {X.indices[k]} (both from 0), and svmlight "
-            "text only has finite numbers; impute it, or leave out the row"
-        )
+        row = int(np.searchsorted(X.indptr, k, side="right")) - 1
+        place = f"row {row}, column {X.indices[k]} (both from 0)"
+        raise ValueError(f"X has {X.data[k]} in {place}, {way_out}")
     for k in np.flatnonzero(~np.isfinite(y))[:1]:
-        raise ValueError(
-            f"y has {y[k]} in row {start + k} (from 0), and svmlight text only has finite numbers; "
-            "leave out the row"
-        )
+        raise ValueError(f"y has {y[k]} in row {k} (from 0), {way_out}")
 
 
 # ------------------------------------------------------------------- what is wrong with a line
 
 _TOKEN = re.compile(rb"[^ \t]+")
+_QUERY = re.compile(r"qid:(\d{1,19})", re.ASCII)
 
 
 def _refuse_line(line: bytes, place: str, reader: _Reader) -> NoReturn:
     """Raise the error that fits a line known to be wrong; ``place`` is its file and number."""
-    _refuse_zero_bytes(line, place)
+    if column := line.find(b"\0") + 1:
+        raise DataFileError(f"{place}:{column}: not text, since it has a byte 0; name a text file")
     body = line.partition(b"#")[0]
     if body == line:
         body = body.removesuffix(b"\r")
-    tokens = [(found.start() + 1, _shown(found[0])) for found in _TOKEN.finditer(body)]
+    tokens = [
+        (found.start() + 1, found[0].decode("utf-8", "backslashreplace"))
+        for found in _TOKEN.finditer(body)
+    ]
     (column, label), *pairs = tokens or [(1, "")]
-    _check_label(label, f"{place}:{column}")
+    if not finite_number(label):
+        raise DataFileError(f"{place}:{column}: {_wrong_label(label)}")
     if reader.query_id:
-        after = pairs.pop(0) if pairs else (len(body) + 1, "")
-        if re.fullmatch(r"qid:\d{1,19}", after[1], re.ASCII) is None or int(after[1][4:]) >= 2**63:
+        column, query = pairs.pop(0) if pairs else (len(body) + 1, "")
+        found = _QUERY.fullmatch(query)
+        if found is None or int(found[1]) >= 2**63:
             raise DataFileError(
-                f"{place}:{after[0]}: {_quoted(after[1])} where the row's 'qid:number' should be; "
+                f"{place}:{column}: {_quoted(query)} where the row's 'qid:number' should be; "
                 "write one after each label, or leave out query_id=True"
             )
     previous = -1
     for column, pair in pairs:
-        previous = _check_pair(pair, previous, f"{place}:{column}", reader)
+        wrong = _wrong_index(pair, previous, reader) or _wrong_value(pair, reader)
+        if wrong is not None:
+            raise DataFileError(f"{place}:{column}: {wrong}")
+        previous = int(pair.partition(":")[0])
     raise DataFileError(f"{place}:1: not 'label index:value …' in plain ASCII text")
 
 
-def _refuse_zero_bytes(line: bytes, place: str) -> None:
-    column = line.find(b"\0") + 1
-    if column:
-        raise DataFileError(f"{place}:{column}: not text, since it has a byte 0; name a text file")
-
-
-def _shown(token: bytes) -> str:
-    return token.decode("utf-8", "backslashreplace")
-
-
-def _check_label(label: str, place: str) -> None:
-    if finite_number(label):
-        return
+def _wrong_label(label: str) -> str:
     if "," in label and all(map(finite_number, label.split(","))):
         way_out = "svmlight labels are single numbers here, so write a file for each of the labels"
-        raise DataFileError(f"{place}: {_quoted(label)} are several labels; {way_out}")
+        return f"{_quoted(label)} are several labels; {way_out}"
     if ":" in label:
-        raise DataFileError(
-            f"{place}: {_quoted(label)} where the label should be; a row is 'label index:value …'"
-        )
-    raise DataFileError(
-        f"{place}: the label {_quoted(label)} is not a finite number; "
-        "svmlight labels are single numbers, so number the classes, or use CSV"
+        return f"{_quoted(label)} where the label should be; a row is 'label index:value …'"
+    return (
+        f"the label {_quoted(label)} is not a finite number; svmlight labels are single numbers, "
+        "so number the classes, or use CSV"
     )
 
 
-def _check_pair(pair: str, previous: int, place: str, reader: _Reader) -> int:
-    index, colon, value = pair.partition(":")
+def _wrong_index(pair: str, previous: int, reader: _Reader) -> str | None:
+    index, colon, _ = pair.partition(":")
     if index == "qid":
-        raise DataFileError(
-            f"{place}: {_quoted(pair)} marks a ranking query; pass query_id=True to read one "
-            "directly after each label, or remove the qid tokens to classify the rows"
+        return (
+            f"{_quoted(pair)} marks a ranking query; pass query_id=True to read one directly after "
+            "each label, or remove the qid tokens to classify the rows"
         )
     if not colon or not (index.isascii() and index.isdigit()):
-        raise DataFileError(
-            f"{place}: {_quoted(pair)} is not index:value with a whole, positive index"
+        return f"{_quoted(pair)} is not index:value with a whole, positive index"
+    if len(index) > 19 or (int(index) > reader.last and reader.n_features is None):
+        return f"index {index[:_SHOWN]} is too large; number the features from 1"
+    if int(index) < reader.first:
+        return (
+            "index 0 in a file whose indices count from 1; pass zero_based=True (--zero-based) if "
+            "they count from 0"
         )
-    if len(index) > 19:
-        raise DataFileError(
-            f"{place}: index {_cropped(index)} is too large; number the features from 1"
+    if int(index) > reader.last:
+        return (
+            f"index {index} is beyond n_features={reader.n_features}, the columns of the model if "
+            "there is one; leave it out, or pass a larger n_features, or None to take as many "
+            "columns as there are"
         )
-    wrong = reader.refuses(int(index))
-    if wrong is not None:
-        raise DataFileError(f"{place}: {wrong}")
     if int(index) <= previous:
         trouble = "occurs twice" if int(index) == previous else f"comes after {previous}"
-        raise DataFileError(
-            f"{place}: index {index} {trouble}; write each index once, in ascending order"
-        )
+        return f"index {index} {trouble}; write each index once, in ascending order"
+    return None
+
+
+def _wrong_value(pair: str, reader: _Reader) -> str | None:
+    value = pair.partition(":")[2]
     if not finite_number(value):
-        raise DataFileError(
-            f"{place}: the value of {_quoted(pair)} is not a finite number; correct it, or leave "
-            "out the pair if it stands for zero"
+        return (
+            f"the value of {_quoted(pair)} is not a finite number; correct it, or leave out the "
+            "pair if it stands for zero"
         )
     if reader.dtype == np.float32 and abs(float(value)) >= _FLOAT32_OVERFLOW:
-        raise DataFileError(
-            f"{place}: the value of {_quoted(pair)} is too large for float32; read it as float64"
-        )
-    return int(index)
+        return f"the value of {_quoted(pair)} is too large for float32; read it as float64"
+    return None
 
 
 def _quoted(token: str) -> str:
-    return repr(_cropped(token))
-
-
-def _cropped(token: str) -> str:
-    return token if len(token) <= _SHOWN else token[:_SHOWN] + "…"
+    return repr(token if len(token) <= _SHOWN else token[:_SHOWN] + "…")

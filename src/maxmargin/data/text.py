@@ -6,14 +6,11 @@ UTF-8 with line feeds, whatever it was.
 
 import codecs
 import contextlib
-import gzip
 import importlib
-import importlib.util
 import io
 import os
 import re
 import sys
-import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -24,12 +21,13 @@ from maxmargin.errors import DataFileError
 Where = str | os.PathLike[str] | Any  # a path, "-", or a binary stream
 
 CHUNK = 1 << 22  # bytes
-# Endings, and the modules that unpack such files; that of .zst came with Python 3.14, and before
-# that pyarrow unpacks them.
-PACKINGS = {".xz": "lzma", ".gz": "gzip", ".bz2": "bz2", ".zst": "compression.zstd"}
-_STARTS = {
-    b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"
-}  # fmt: skip
+# Endings of packed files, how these start, and the modules that unpack them.
+PACKINGS = {
+    ".xz": (b"\xfd7zXZ\x00", "lzma"),
+    ".gz": (b"\x1f\x8b", "gzip"),
+    ".bz2": (b"BZh", "bz2"),
+    ".zst": (b"\x28\xb5\x2f\xfd", "pyarrow"),
+}
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it starts with
@@ -84,28 +82,32 @@ class DataSource(NamedTuple):
 @contextlib.contextmanager
 def open_source(source: Where) -> Iterator[DataSource]:
     """Open a path, "-" for standard input, or a binary stream, which stays open."""
+    path, packing = None, None
     with contextlib.ExitStack() as stack:
-        path = None
-        if hasattr(source, "read"):
-            stream: Any = source
-            name = str(getattr(source, "name", "the stream"))
-            name = "standard input" if name == "<stdin>" else name
-            extension, packing = _endings(Path(name))[0], None
-        elif source == "-":
-            stream, name, extension, packing = sys.stdin.buffer, "standard input", "", None
+        if hasattr(source, "read") or source == "-":
+            stream: Any = sys.stdin.buffer if source == "-" else source
+            name = str(getattr(stream, "name", "the stream"))
+            name = "standard input" if source == "-" or name == "<stdin>" else name
+            extension = extension_of(Path(name)) if source != "-" else ""
         else:
             path = Path(source)
             refuse_no_file(path)
             stream, name = stack.enter_context(path.open("rb")), str(path)
             extension, packing = _endings(path)
-        if packing is None and (hasattr(source, "read") or source == "-"):
-            stream, packing = _look_into(stream, name)
-        if packing is not None:
-            stream = stack.enter_context(_unpack(stream, packing, name))
         chunks = _read_chunks(stream, packing, name)
+        if path is None:  # its bytes say whether it is packed
+            first = next(chunks, b"")
+            chunks = chain([first], chunks)
+            packing = next((end for end, how in PACKINGS.items() if first.startswith(how[0])), None)
+            stream = io.BytesIO(b"".join(chunks)) if packing else stream
+        if packing is not None:
+            chunks = _read_chunks(
+                stack.enter_context(_unpack(stream, packing, name)), packing, name
+            )
         first = next(chunks, b"")
-        whole = chain([first] if first else [], chunks)
-        yield DataSource(name, extension, whole, first[:_START], path if packing is None else None)
+        content = chain([first] if first else [], chunks)
+        plain = path if packing is None else None
+        yield DataSource(name, extension, content, first[:_START], plain)
 
 
 def refuse_no_file(path: Path) -> None:
@@ -137,43 +139,16 @@ def refuse_foreign(opened: DataSource) -> None:
             raise DataFileError(f"{opened.name}: this is {kind}, which is not supported; {way_out}")
 
 
-class _Resumed(io.RawIOBase):
-    """A stream whose first bytes have been taken."""
-
-    def __init__(self, start: bytes, stream: Any) -> None:
-        self._start, self._stream = start, stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        taken = self._start[: len(buffer)] or self._stream.read(len(buffer)) or b""
-        self._start = self._start[len(taken) :]
-        buffer[: len(taken)] = taken
-        return len(taken)
-
-
-def _look_into(stream: Any, name: str) -> tuple[Any, str | None]:
-    start = stream.read(6)
-    if not isinstance(start, bytes):
-        raise TypeError(f"{name} must give bytes; open it in binary mode")
-    packing = next((ending for mark, ending in _STARTS.items() if start.startswith(mark)), None)
-    return io.BufferedReader(_Resumed(start, stream), CHUNK), packing
-
-
 def _unpack(stream: Any, packing: str, name: str) -> Any:
-    try:
-        # Some Pythons are built without one of these modules.
-        unpacker: Any = importlib.import_module(PACKINGS[packing])
+    try:  # some Pythons are built without one of these modules
+        module: Any = importlib.import_module(PACKINGS[packing][1])
     except ImportError as missing:
-        if packing == ".zst" and importlib.util.find_spec("pyarrow") is not None:
-            import pyarrow as pa
-
-            return pa.CompressedInputStream(pa.PythonFile(stream, "r"), "zstd")
         raise DataFileError(
             f"{name}: this Python cannot unpack {packing} files ({missing}); unpack it first"
         ) from missing
-    return unpacker.open(stream, "rb")
+    if packing == ".zst":
+        return module.CompressedInputStream(module.PythonFile(stream, "r"), "zstd")
+    return module.open(stream, "rb")
 
 
 def _read_chunks(stream: Any, packing: str | None, name: str) -> Iterator[bytes]:
@@ -181,7 +156,8 @@ def _read_chunks(stream: Any, packing: str | None, name: str) -> Iterator[bytes]
         try:
             chunk = stream.read(CHUNK)
         except Exception as broken:
-            if packing is None or not _says_broken(broken):
+            at_fault = getattr(broken, "errno", None) is not None  # the disk
+            if packing is None or at_fault or isinstance(broken, MemoryError):
                 raise
             raise DataFileError(
                 f"{name}: not a whole {packing} file ({broken}); fetch or pack it again"
@@ -193,13 +169,6 @@ def _read_chunks(stream: Any, packing: str | None, name: str) -> Iterator[bytes]
         yield chunk
 
 
-def _says_broken(error: Exception) -> bool:
-    if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
-        return error.errno is None  # else the disk is at fault
-    known = isinstance(error, EOFError | ValueError | zlib.error | gzip.BadGzipFile)
-    return known or type(error).__name__ in ("LZMAError", "ZstdError")
-
-
 # ------------------------------------------------------------------- text
 
 
@@ -207,8 +176,7 @@ class Decoded(NamedTuple):
     """Text as UTF-8 in chunks."""
 
     chunks: Iterator[bytes]
-    remarks: list[str]
-    """Filled while the chunks are read."""
+    remarks: list[str]  # filled while the chunks are read
 
 
 def decode(chunks: Iterable[bytes], name: str) -> Decoded:
@@ -240,7 +208,10 @@ def _decode(chunks: Iterator[bytes], name: str, remarks: list[str]) -> Iterator[
             except UnicodeError as wrong:
                 line = lines + 1 + chunk.count(b"\n", 0, getattr(wrong, "start", 0))
                 if not only_ascii:
-                    raise DataFileError(_misencoded(name, encoding, line)) from wrong
+                    raise DataFileError(
+                        f"{name}:{line}: neither UTF-8 (or what it is marked as) nor Windows-1252 "
+                        "text; save the file as UTF-8"
+                    ) from wrong
                 remarks.append(
                     f"The text is not UTF-8 (line {line}) and is read as Windows-1252: if letters "
                     "with accents are wrong, save the file as UTF-8."
@@ -252,15 +223,6 @@ def _decode(chunks: Iterator[bytes], name: str, remarks: list[str]) -> Iterator[
         lines += text.count(b"\n")
         yield text
         chunk = next(chunks, b"")
-
-
-def _misencoded(name: str, encoding: str, line: int) -> str:
-    if encoding not in ("utf-8", _WINDOWS):
-        return (
-            f"{name}: marked as {encoding.removesuffix('-sig').upper()} text, but it is not; "
-            "save it as UTF-8"
-        )
-    return f"{name}:{line}: neither UTF-8 nor Windows-1252 text; save the file as UTF-8"
 
 
 def _refuse_binary(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
@@ -284,15 +246,10 @@ def _unify_line_ends(chunks: Iterator[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         text = held + chunk
         held = text[-1:] if text.endswith(b"\r") else b""  # a line feed may follow
-        if text := with_line_feeds(text[: len(text) - len(held)]):
-            yield text
+        if text := text[: len(text) - len(held)]:
+            yield text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
     if held:
         yield b"\n"
-
-
-def with_line_feeds(text: bytes) -> bytes:
-    r"""Return lines that end with \n, where they ended with it, with \r\n or with \r."""
-    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
 def split_lines(chunks: Iterable[bytes]) -> Iterator[str]:

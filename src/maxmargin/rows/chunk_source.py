@@ -1,5 +1,6 @@
 """Rows that others give in chunks: sequences, callables, iterables, and iterators."""
 
+import errno
 import shutil
 import tempfile
 import weakref
@@ -194,7 +195,7 @@ class IterableSource(ChunkSource):
         return f"part {part} ({self.kind})"
 
 
-class _ScratchFolder:
+class ScratchFolder:
     """A folder that is removed when nothing in this process refers to it any more."""
 
     def __init__(self, folder: str | None = None) -> None:
@@ -203,34 +204,32 @@ class _ScratchFolder:
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     def __reduce__(self) -> Any:
-        return (_ScratchFolder, (self.folder,))  # which does not remove it
+        return (ScratchFolder, (self.folder,))  # which does not remove it
 
 
 @dataclass(frozen=True)
 class _SpooledChunk:
     """A chunk that was written to a scratch folder."""
 
-    scratch: _ScratchFolder
+    scratch: ScratchFolder
     number: int
     shape: tuple[int, int]
+    names: tuple[str, ...]  # of the arrays
 
-    @property
-    def path(self) -> Path:
-        return Path(self.scratch.folder, f"{self.number:08d}.npz")
+    def path(self, name: str) -> Path:
+        return Path(self.scratch.folder, f"{self.number:08d}-{name}.npy")
 
     def __call__(self) -> tuple[Any, Any, Any]:
-        with np.load(self.path) as found:
-            if "X" in found:
-                X = found["X"]
-            else:
-                arrays = found["data"], found["indices"], found["indptr"]
-                X = sp.csr_array(arrays, shape=self.shape)
-            return X, found.get("y"), found.get("weight")
+        found = {name: np.load(self.path(name), mmap_mode="r") for name in self.names}
+        X = found.get("X")
+        if X is None:
+            X = sp.csr_array((found["data"], found["indices"], found["indptr"]), shape=self.shape)
+        return X, found.get("y"), found.get("weight")
 
 
-def spool(chunks: Iterator[Any], request: Request) -> SequenceSource:
+def spool(chunks: Iterator[Any], request: Request, kind: str = "iterator") -> SequenceSource:
     """Write the chunks of an iterator, which comes only once, to a scratch folder."""
-    scratch = _ScratchFolder()
+    scratch = ScratchFolder()
     written: list[_SpooledChunk] = []
     plan: FrameColumns | None = None
     for number, item in enumerate(chunks):
@@ -240,19 +239,18 @@ def spool(chunks: Iterator[Any], request: Request) -> SequenceSource:
             plan = plan if written else choose_in_chunk(item, request)
             written.append(_write_chunk(scratch, number, as_part(item, plan)))
         except DataFileError as wrong:
-            raise DataFileError(f"part {number} (iterator): {wrong}") from wrong
+            raise DataFileError(f"part {number} ({kind}): {wrong}") from wrong
     if not written:
-        raise ValueError("the iterator gives no chunks with rows; add rows")
+        raise ValueError(f"the {kind} gives no chunks with rows; add rows")
     plain = request._replace(label=None, weight=None, columns=None)
-    source = SequenceSource(written, plain, "iterator, spooled to disk")
+    source = SequenceSource(written, plain, f"{kind}, spooled to disk")
     source.n_rows = sum(one.shape[0] for one in written)
     source.feature_names = None if plan is None else names_if_texts(plan.features)
     return source
 
 
-def _write_chunk(scratch: _ScratchFolder, number: int, found: Part) -> _SpooledChunk:
+def _write_chunk(scratch: ScratchFolder, number: int, found: Part) -> _SpooledChunk:
     X = as_rows(found.X)
-    one = _SpooledChunk(scratch, number, X.shape)
     arrays = {"X": X}
     if sp.issparse(X):
         arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
@@ -260,5 +258,11 @@ def _write_chunk(scratch: _ScratchFolder, number: int, found: Part) -> _SpooledC
         arrays["y"] = as_labels(found.y)
     if found.weight is not None:
         arrays["weight"] = as_weights(found.weight)
-    np.savez(one.path, allow_pickle=False, **arrays)
+    one = _SpooledChunk(scratch, number, X.shape, tuple(arrays))
+    try:
+        for name, array in arrays.items():
+            np.save(one.path(name), array, allow_pickle=False)
+    except OSError as full:
+        why = f"{full}: rows go to a scratch folder; set TMPDIR to one with enough space"
+        raise OSError(full.errno or errno.ENOSPC, why, scratch.folder) from full
     return one
