@@ -22,6 +22,8 @@ import maxmargin as mm
 from maxmargin.cli import main
 from maxmargin.errors import DistributedFitError
 from maxmargin.rows import cluster as futures
+from maxmargin.rows.cluster import Cluster as Tasks
+from maxmargin.rows.stored_files import file_of_memmap
 from tests.rows.conftest import ROOT, Cluster, KillAtFile, client_that_forgives_nothing
 
 pytest.importorskip("distributed")
@@ -229,11 +231,11 @@ def test_search_from_the_shell(cluster: Cluster, client: Any, tmp_path: Path) ->
 
 
 def test_results_come_in_the_order_of_tasks(client: Any) -> None:
-    assert list(futures.run_tasks(client, divmod, [(9, k) for k in range(1, 6)], "x")) == [
+    assert list(Tasks(client).run(divmod, [(9, k) for k in range(1, 6)], "x")) == [
         divmod(9, k) for k in range(1, 6)
     ]
     with pytest.raises(ZeroDivisionError):
-        list(futures.run_tasks(client, divmod, [(9, 1), (9, 0)], "x"))
+        list(Tasks(client).run(divmod, [(9, 1), (9, 0)], "x"))
 
 
 def test_arrays_in_files_travel_by_path(client: Any, tmp_path: Path) -> None:
@@ -242,13 +244,13 @@ def test_arrays_in_files_travel_by_path(client: Any, tmp_path: Path) -> None:
     np.save(tmp_path / "columns.npy", np.asfortranarray(rows))
     for name in ("rows", "columns"):
         mapped = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
-        shared = futures.share(client, np.copy, mapped)
+        shared = Tasks(client).share(np.copy, mapped)
         np.testing.assert_array_equal(shared.result(), rows)
-        np.testing.assert_array_equal(futures.share(client, np.copy, mapped[5:]).result(), rows[5:])
-    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+        np.testing.assert_array_equal(Tasks(client).share(np.copy, mapped[5:]).result(), rows[5:])
+    mapped = file_of_memmap(np.load(tmp_path / "rows.npy", mmap_mode="r"))
     (tmp_path / "rows.npy").unlink()
     with pytest.raises(FileNotFoundError, match="same path on all machines"):
-        futures.share(client, np.copy, mapped).result()
+        Tasks(client).share(np.copy, mapped).result()
 
 
 def test_more_data_than_a_task_carries(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +266,7 @@ def test_nobody_waits_forever_for_workers(
     monkeypatch.setattr(futures, "_NO_WORKERS", 0.1)
     cluster.kill_worker()
     with pytest.raises(DistributedFitError, match=r"x, task 1 of 2: .*no worker for .*Repeat"):
-        list(futures.run_tasks(client, divmod, [(1, 1), (1, 1)], "x"))
+        list(Tasks(client).run(divmod, [(1, 1), (1, 1)], "x"))
 
 
 def die() -> None:
@@ -276,7 +278,7 @@ def test_a_deadly_task_is_named(client: Any) -> None:
         client_that_forgives_nothing(client),
         pytest.raises(DistributedFitError, match=r"a search, task 1 of 1: 1 workers died .*memory"),
     ):
-        list(futures.run_tasks(client, die, [()], "a search"))
+        list(Tasks(client).run(die, [()], "a search"))
 
 
 @pytest.mark.wide

@@ -19,7 +19,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 import maxmargin as mm
 from maxmargin.data import RowSource, read_labelled, read_svmlight
 from maxmargin.errors import DataFileError
-from maxmargin.rows.row_source import BlockOptions, Cursor, Part, parse_memory
+from maxmargin.rows.request import BlockOptions, parse_memory
+from maxmargin.rows.row_source import Part
+from maxmargin.rows.stored_files import Cursor
 
 pd: Any = pytest.importorskip("pandas")
 pl: Any = pytest.importorskip("polars")
@@ -93,7 +95,6 @@ def assert_holds(source: RowSource, rows: Rows, weight: bool = False) -> None:
         assert sp.issparse(X) == source.sparse
         assert source.sparse or X.flags.c_contiguous
         assert source.describe(part).startswith(f"part {part} (")
-        assert source.bytes_of(part) > 0
     backwards = [source.load(part).y for part in reversed(range(len(source)))]
     if rows.y is not None:
         np.testing.assert_array_equal(np.concatenate(backwards[::-1]), rows.y)
@@ -467,7 +468,7 @@ def test_parts_may_be_read_by_several_threads(tmp_path: Path) -> None:
 
 def test_spooled_rows_are_removed_with_the_source(tmp_path: Path) -> None:
     source = open_iterator(make_rows(), tmp_path)
-    folder = Path(source.items[0].scratch.folder)  # type: ignore[attr-defined]
+    folder = Path(source.scratch.path)  # type: ignore[attr-defined]
     copy = pickle.loads(pickle.dumps(source))
     del copy
     assert any(folder.iterdir())

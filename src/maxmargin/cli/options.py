@@ -124,7 +124,7 @@ reading = together(label, task, zero_based, data_format)
 
 
 def _read_memory(context: Any, option: Any, text: str | None) -> int | None:
-    from maxmargin.rows.row_source import parse_memory
+    from maxmargin.rows.request import parse_memory
 
     try:
         return parse_memory(text)

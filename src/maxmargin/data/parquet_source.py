@@ -11,16 +11,9 @@ from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
 from maxmargin.data.tables import is_index_of_rows, require_pyarrow
 from maxmargin.errors import DataFileError
 from maxmargin.rows.frames import FrameColumns, arrow_number_kind, choose_columns, read_frame
-from maxmargin.rows.row_source import (
-    BY_LABEL,
-    Cursor,
-    FileStamp,
-    Part,
-    Request,
-    RowSource,
-    name_files,
-    rows_per_part,
-)
+from maxmargin.rows.request import BY_LABEL, Request, rows_per_part
+from maxmargin.rows.row_source import Part, RowSource
+from maxmargin.rows.stored_files import Cursor, FileStamp, name_files
 
 
 class _RowGroups(NamedTuple):

@@ -35,16 +35,9 @@ from maxmargin.data.text import (
 )
 from maxmargin.errors import DataFileError
 from maxmargin.rows.frames import FrameColumns, choose_columns
-from maxmargin.rows.row_source import (
-    BY_LABEL,
-    Cursor,
-    FileStamp,
-    Part,
-    Request,
-    RowSource,
-    name_files,
-    rows_per_part,
-)
+from maxmargin.rows.request import BY_LABEL, Request, rows_per_part
+from maxmargin.rows.row_source import Part, RowSource
+from maxmargin.rows.stored_files import Cursor, FileStamp, name_files
 
 _RANGE_BYTES = 1 << 25
 _RANGES_IN_MEMORY = 32

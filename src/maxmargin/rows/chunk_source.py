@@ -4,10 +4,11 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 
@@ -21,8 +22,9 @@ from maxmargin.rows.frames import (
     names_if_texts,
     read_frame,
 )
-from maxmargin.rows.pieces import bytes_of
-from maxmargin.rows.row_source import Cursor, Part, Request, RowSource, digest
+from maxmargin.rows.request import Request
+from maxmargin.rows.row_source import Part, RowSource, digest
+from maxmargin.rows.stored_files import Cursor
 from maxmargin.validation.data import as_labels, as_rows, as_weights
 
 
@@ -60,7 +62,7 @@ def count_rows(item: Any) -> int:
 
 
 class ChunkForm(NamedTuple):
-    """What chunks are, as the first one shows."""
+    """What chunks are, as the first one shows: attributes of their source."""
 
     n_columns: int
     dtype: Any
@@ -69,7 +71,6 @@ class ChunkForm(NamedTuple):
     feature_names: tuple[str, ...] | None
     labelled: bool
     weighted: bool
-    bytes: int  # that the first one takes
 
     @classmethod
     def of(cls, item: Any, request: Request | None) -> "ChunkForm":
@@ -82,8 +83,7 @@ class ChunkForm(NamedTuple):
         elif is_frame(found.X):
             names = names_if_texts(frame_names(found.X))
         has = found.y is not None, found.weight is not None
-        size = bytes_of(X) + 8 * int(X.shape[0])
-        return cls(X.shape[1], X.dtype, bool(sp.issparse(X)), plan, names, *has, size)
+        return cls(X.shape[1], X.dtype, bool(sp.issparse(X)), plan, names, *has)
 
 
 class ChunkSource(RowSource):
@@ -93,18 +93,12 @@ class ChunkSource(RowSource):
 
     def _adopt(self, item: Any, request: Request) -> None:
         """Learn from the first chunk what chunks are."""
-        self.options, form = request.options, ChunkForm.of(item, request)
-        self.n_columns, self.dtype, self.sparse, self.plan, self.feature_names = form[:5]
-        self.labelled, self.weighted, self.first_bytes = form[5:]
+        self.options = request.options
+        vars(self).update(ChunkForm.of(item, request)._asdict())
 
     def identity(self) -> Any:
         """Return digests of the first chunk."""
         return len(self), digests(self.load(0))
-
-    def bytes_of(self, part: int) -> int:
-        """Return about how many bytes a part takes: as many as the first."""
-        del part
-        return self.first_bytes
 
 
 def digests(found: Part) -> list[str | None]:
@@ -114,6 +108,8 @@ def digests(found: Part) -> list[str | None]:
 
 class SequenceSource(ChunkSource):
     """Chunks at hand, or callables that load them: any can be read by its number."""
+
+    scratch: Any = None  # the folder of those that were written, as long as it is needed
 
     def __init__(self, items: Sequence[Any], request: Request, kind: str = "chunks") -> None:
         request.refuse(kind, y="each chunk is a tuple (X, y)")
@@ -197,68 +193,38 @@ class IterableSource(ChunkSource):
 class _ScratchFolder:
     """A folder that is removed when nothing in this process refers to it any more."""
 
-    def __init__(self, folder: str | None = None) -> None:
-        self.folder = folder or tempfile.mkdtemp(prefix="maxmargin-rows-")
-        if folder is None:
-            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="maxmargin-rows-")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def __reduce__(self) -> Any:
-        return (_ScratchFolder, (self.folder,))  # which does not remove it
-
-
-@dataclass(frozen=True)
-class _SpooledChunk:
-    """A chunk that was written to a scratch folder."""
-
-    scratch: _ScratchFolder
-    number: int
-    shape: tuple[int, int]
-
-    @property
-    def path(self) -> Path:
-        return Path(self.scratch.folder, f"{self.number:08d}.npz")
-
-    def __call__(self) -> tuple[Any, Any, Any]:
-        with np.load(self.path) as found:
-            if "X" in found:
-                X = found["X"]
-            else:
-                arrays = found["data"], found["indices"], found["indptr"]
-                X = sp.csr_array(arrays, shape=self.shape)
-            return X, found.get("y"), found.get("weight")
+        return (str, (self.path,))  # a copy elsewhere does not remove it
 
 
 def spool(chunks: Iterator[Any], request: Request) -> SequenceSource:
     """Write the chunks of an iterator, which comes only once, to a scratch folder."""
-    scratch = _ScratchFolder()
-    written: list[_SpooledChunk] = []
+    scratch, written, rows = _ScratchFolder(), list[partial[Any]](), 0
     plan: FrameColumns | None = None
     for number, item in enumerate(chunks):
         if not count_rows(item):
             continue
+        path = Path(scratch.path, f"{number:08d}.joblib")
         try:
             plan = plan if written else choose_in_chunk(item, request)
-            written.append(_write_chunk(scratch, number, as_part(item, plan)))
+            joblib.dump(_plain(as_part(item, plan)), path)
         except DataFileError as wrong:
             raise DataFileError(f"part {number} (iterator): {wrong}") from wrong
+        written.append(partial(joblib.load, path))
+        rows += count_rows(item)
     if not written:
         raise ValueError("the iterator gives no chunks with rows; add rows")
     plain = request._replace(label=None, weight=None, columns=None)
     source = SequenceSource(written, plain, "iterator, spooled to disk")
-    source.n_rows = sum(one.shape[0] for one in written)
+    source.scratch, source.n_rows = scratch, rows
     source.feature_names = None if plan is None else names_if_texts(plan.features)
     return source
 
 
-def _write_chunk(scratch: _ScratchFolder, number: int, found: Part) -> _SpooledChunk:
-    X = as_rows(found.X)
-    one = _SpooledChunk(scratch, number, X.shape)
-    arrays = {"X": X}
-    if sp.issparse(X):
-        arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-    if found.y is not None:
-        arrays["y"] = as_labels(found.y)
-    if found.weight is not None:
-        arrays["weight"] = as_weights(found.weight)
-    np.savez(one.path, allow_pickle=False, **arrays)
-    return one
+def _plain(found: Part) -> tuple[Any, Any, Any]:
+    y = None if found.y is None else as_labels(found.y)
+    return as_rows(found.X), y, None if found.weight is None else as_weights(found.weight)
