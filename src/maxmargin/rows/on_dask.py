@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import loops
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Ints
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
 from maxmargin.rows.blocks import (
@@ -126,8 +126,11 @@ def _assemble(
         X = stack_rows((part.X for part in parts), shape, X.dtype, most)
     named = zip(expected, parts, strict=True)
     labels = np.concatenate([_labels(part, classes, regression, name) for (name, _), part in named])
-    weight = np.concatenate([_weight(part) for part in parts])
-    return HeldRows(X, {"labels": labels, "weight": weight}, edges)
+    ones = (np.ones(part.X.shape[0]) for part in parts)
+    weight = [
+        one if part.weight is None else part.weight for one, part in zip(ones, parts, strict=True)
+    ]
+    return HeldRows(X, {"labels": labels, "weight": np.concatenate(weight)}, edges)
 
 
 def _labels(part: Part, classes: Any, regression: bool, name: str) -> Any:
@@ -136,12 +139,6 @@ def _labels(part: Part, classes: Any, regression: bool, name: str) -> Any:
     if regression:
         return np.asarray(part.y, dtype=np.float64)
     return label_numbers(classes, part.y, name).astype(np.int64, copy=False)
-
-
-def _weight(part: Part) -> Floats:
-    if part.weight is None:
-        return np.ones(part.X.shape[0])
-    return np.asarray(part.weight, dtype=np.float64)
 
 
 def _loss_of(rule: bytes, held: HeldRows) -> Written:

@@ -648,3 +648,6 @@ class VectorOnDisk:
     def array(self) -> npt.NDArray[Any]:
         """Return the numbers of all rows as one array, which takes as much memory as they do."""
         return self._array if self._array is not None else self.rows(0, len(self)).copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.array(), dtype=dtype, copy=copy)
