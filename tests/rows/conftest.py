@@ -104,6 +104,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         made.close()
 
 
+@pytest.fixture(params=["here", pytest.param("on workers", marks=pytest.mark.cluster)])
+def client(request: pytest.FixtureRequest) -> Any:
+    """Return no client, or one of two workers."""
+    return None if request.param == "here" else request.getfixturevalue("cluster").ready(2)
+
+
 class KillAtFile:
     """Kills a worker when a step in it says so: by a file that it makes, once for each name."""
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import maxmargin as mm
 from maxmargin.loops.records import Loss
@@ -110,30 +111,24 @@ def assert_bounds_are_true(problem: BlockedProblem, X: Any, loss: Loss, iterate:
 # ------------------------------------------------------------------- wide rows
 
 
-@pytest.mark.wide
-def test_wide_rows_agree_with_memory_within_both_gaps(texts: tuple[Any, Any]) -> None:
-    X, y = texts
-    one = mm.LinearSVC().fit(X, y)
-    other = mm.LinearSVC().fit(mm.data.open(X, y, rows=1100))
-    assert (one.solver_, other.solver_) == ("dual_cd", "dual_cd")
-    assert other.status_ is Status.OPTIMAL
-    for a, b in ((one.certificate_, other.certificate_), (other.certificate_, one.certificate_)):
-        assert a.holds(1e-4)
-        assert a.dual <= b.primal
+def facts(model: Any) -> tuple[Any, ...]:
+    return model.coef_.tolist(), model.alpha_.tolist(), model.n_iter_, model.solver_
 
 
 @pytest.mark.parametrize("order", ["random", "cyclic"])
 def test_blocks_do_not_matter(texts: tuple[Any, Any], order: str) -> None:
-    X, y = texts
     model = mm.LinearSVC(order=order, C=3.0, tol=1e-3)
-    found = []
-    for part, memory in ((1100, None), (700, 5_000_000), (6000, 12_000_000)):
-        model.fit(mm.data.open(X, y, rows=part, memory=memory))
-        found.append((model.coef_.copy(), model.alpha_.copy(), model.n_iter_))
-    for coef, alpha, count in found[1:]:
-        assert_array_equal(coef, found[0][0])
-        assert_array_equal(alpha, found[0][1])
-        assert count == found[0][2]
+    expected = facts(model.fit(mm.data.open(*texts, rows=1100)))
+    for part, memory in ((700, 5_000_000), (6000, 12_000_000)):
+        assert facts(model.fit(mm.data.open(*texts, rows=part, memory=memory))) == expected
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_have_the_same_bits(texts: tuple[Any, Any], cluster: Any, workers: int) -> None:
+    model = mm.LinearSVC(tol=1e-2)
+    source = mm.data.open(*texts, rows=1100)
+    expected = facts(model.fit(source))
+    assert facts(model.fit(source.with_options(client=cluster.ready(workers)))) == expected
 
 
 def test_disk_and_memory_have_the_same_iterates(texts: tuple[Any, Any]) -> None:
@@ -164,16 +159,26 @@ def test_few_passes_are_needed(texts: tuple[Any, Any]) -> None:
     assert counts[0] < counts[1] / 2
 
 
-@pytest.mark.parametrize("machine", [mm.LinearSVR, mm.LinearSVC])
-def test_it_may_be_asked_for(machine: Any) -> None:
-    X, y = narrow()
-    y = y if machine is mm.LinearSVR else np.sign(y)
-    one = machine(C=0.01, solver="newton").fit(X, y)
-    other = machine(C=0.01, solver="dual_cd").fit(mm.data.open(X, y, rows=2000))
-    assert other.solver_ == "dual_cd"
-    assert other.certificate_.holds(1e-4)
-    assert other.certificate_.dual <= one.certificate_.primal
-    assert one.certificate_.dual <= other.certificate_.primal
+@pytest.mark.parametrize(
+    "machine",
+    [
+        mm.LinearSVR(C=0.01, solver="dual_cd"),
+        mm.LinearSVC(C=0.01, solver="dual_cd"),
+        pytest.param(mm.LinearSVC(), marks=pytest.mark.wide),  # which chooses it for texts
+    ],
+    ids=repr,
+)
+def test_it_agrees_with_memory_within_both_gaps(machine: Any, texts: tuple[Any, Any]) -> None:
+    X, y = texts if machine.solver == "auto" else narrow()
+    y = y if isinstance(machine, mm.LinearSVR) else np.sign(y)
+    one = clone(machine).fit(X, y).certificate_
+    model = machine.fit(mm.data.open(X, y, rows=1100))
+    assert (model.solver_, model.status_) == ("dual_cd", Status.OPTIMAL)
+    other = model.certificate_
+    assert one.holds(1e-4)
+    assert other.holds(1e-4)
+    assert other.dual <= one.primal
+    assert one.dual <= other.primal
 
 
 # ------------------------------------------------------------------- going on
@@ -183,26 +188,25 @@ class KilledError(Exception):
     """Raised where a process would be killed."""
 
 
+def kill_at(iteration: int) -> Any:
+    def kill(progress: Any) -> None:
+        if progress.iteration == iteration:
+            raise KilledError
+
+    return kill
+
+
 @pytest.mark.parametrize("at", [3, 6])
 def test_a_killed_fit_goes_on_from_its_checkpoint(
     texts: tuple[Any, Any], tmp_path: Path, at: int
 ) -> None:
-    X, y = texts
-
-    def kill(progress: Any) -> None:
-        if progress.iteration == at:
-            raise KilledError
-
-    expected = mm.LinearSVC(tol=1e-3).fit(mm.data.open(X, y, rows=1100))
+    expected = mm.LinearSVC(tol=1e-3).fit(mm.data.open(*texts, rows=1100))
     assert expected.n_iter_ > at
-    source = mm.data.open(X, y, rows=1100, checkpoint=tmp_path).with_options(every=2)
+    source = mm.data.open(*texts, rows=1100, checkpoint=tmp_path).with_options(every=2)
     with pytest.raises(KilledError):
-        mm.LinearSVC(tol=1e-3, callback=kill).fit(source)
+        mm.LinearSVC(tol=1e-3, callback=kill_at(at)).fit(source)
     assert list(tmp_path.glob("*/vectors.json"))
-    model = mm.LinearSVC(tol=1e-3).fit(source)
-    assert_array_equal(model.coef_, expected.coef_)
-    assert_array_equal(model.alpha_, expected.alpha_)
-    assert model.n_iter_ == expected.n_iter_
+    assert facts(mm.LinearSVC(tol=1e-3).fit(source)) == facts(expected)
     assert not list(tmp_path.glob("*/vectors.json"))
 
 
@@ -210,30 +214,10 @@ def test_a_killed_fit_goes_on_from_its_checkpoint(
 def test_a_fit_killed_after_it_handed_over_goes_on_there(
     texts: tuple[Any, Any], tmp_path: Path
 ) -> None:
-    X, y = texts
-
-    def kill(progress: Any) -> None:
-        if progress.iteration == 30:
-            raise KilledError
-
-    source = mm.data.open(X, y, rows=1100, checkpoint=tmp_path).with_options(every=1)
+    source = mm.data.open(*texts, rows=1100, checkpoint=tmp_path).with_options(every=1)
     machine = mm.LinearSVC(C=10.0, tol=1e-5)
     with pytest.raises(KilledError):
-        machine.set_params(callback=kill).fit(source)
+        machine.set_params(callback=kill_at(30)).fit(source)
     model = machine.set_params(callback=None).fit(source)
     assert model.certificate_.holds(1e-5)
     assert model.n_iter_ < 40  # the descent, which took 20, is not made again
-
-
-# ------------------------------------------------------------------- a cluster
-
-
-def test_workers_of_a_cluster_have_the_same_bits(texts: tuple[Any, Any], cluster: Any) -> None:
-    X, y = texts
-    model = mm.LinearSVC(tol=1e-2)
-    source = mm.data.open(X, y, rows=1100)
-    expected = model.fit(source).coef_.copy(), model.alpha_.copy(), model.n_iter_
-    model.fit(source.with_options(client=cluster.ready()))
-    assert_array_equal(model.coef_, expected[0])
-    assert_array_equal(model.alpha_, expected[1])
-    assert (model.n_iter_, model.solver_) == (expected[2], "dual_cd")

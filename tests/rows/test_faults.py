@@ -18,7 +18,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import maxmargin as mm
-from maxmargin.errors import DataFileError, DistributedFitError
+from maxmargin.errors import DistributedFitError
 from maxmargin.rows.cluster import Cluster as RealCluster
 from tests.rows.conftest import ROOT, Cluster
 
@@ -104,32 +104,21 @@ def lists_of_tasks(cluster: Cluster, expected: Any) -> int:
     return killer.sent
 
 
-def fit_with_a_kill(
-    cluster: Cluster, seed: int, count: int, expected: Any, patch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(seed)
-    at, which, delay = int(rng.integers(1, count)), int(rng.integers(2)), 0.05 * rng.random()
-    client = cluster.ready(2)
-    killer = Killer(cluster, at, which, delay)
-    with counting(patch, killer):
-        found = machine().fit(opened(client=client))
-    assert killer.sent >= at
-    assert_same_bits(found, expected)
+SEEDS = [*range(5), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(5, 105))]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_killed_worker_changes_no_bit(
     cluster: Cluster, seed: int, lists_of_tasks: int, expected: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fit_with_a_kill(cluster, seed, lists_of_tasks, expected, monkeypatch)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("seed", range(5, 105))
-def test_a_hundred_killed_workers_change_no_bit(
-    cluster: Cluster, seed: int, lists_of_tasks: int, expected: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fit_with_a_kill(cluster, seed, lists_of_tasks, expected, monkeypatch)
+    rng = np.random.default_rng(seed)
+    at, which = int(rng.integers(1, lists_of_tasks)), int(rng.integers(2))
+    client = cluster.ready(2)
+    killer = Killer(cluster, at, which, 0.05 * rng.random())
+    with counting(monkeypatch, killer):
+        found = machine().fit(opened(client=client))
+    assert killer.sent >= at
+    assert_same_bits(found, expected)
 
 
 def test_no_more_iterations_than_between_two_checkpoints_are_made_again(
@@ -281,41 +270,30 @@ def fits_in_a_process(folder: Path, moments: list[int]) -> tuple[list[list[int]]
     )
     assert found.returncode == 0, found.stderr
     ends = [[int(word) for word in line.split()] for line in found.stdout.splitlines()]
-    return ends, [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"), key=_key)]
+    paths = sorted(folder.glob("*.json"), key=lambda path: int(path.stem))
+    return ends, [json.loads(path.read_text()) for path in paths]
 
 
-def _key(path: Path) -> int:
-    return int(path.stem)
-
-
-def kill_and_go_on(folder: Path, kills: int, expected: Any) -> None:
-    (folder / "first").mkdir()
-    _, [undisturbed] = fits_in_a_process(folder / "first", [-1])
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+@pytest.mark.parametrize(
+    "kills", [pytest.param(6, marks=pytest.mark.wide), pytest.param(60, marks=pytest.mark.full)]
+)
+def test_killed_processes_go_on_to_the_same_bits(tmp_path: Path, kills: int, expected: Any) -> None:
+    (tmp_path / "first").mkdir()
+    _, [undisturbed] = fits_in_a_process(tmp_path / "first", [-1])
     assert undisturbed["coef"] == expected.coef_.tobytes().hex()
     total = undisturbed.pop("written")
     assert total > 4
     moments = np.random.default_rng(0).integers(1, total, kills).tolist()
-    (folder / "killed").mkdir()
-    ends, found = fits_in_a_process(folder / "killed", moments)
+    (tmp_path / "killed").mkdir()
+    ends, found = fits_in_a_process(tmp_path / "killed", moments)
     for (_, moment, killed, ended), model in zip(ends, found, strict=True):
         assert (killed, ended) == (signal.SIGKILL, 0)
         again = model.pop("written")
         assert model == undisturbed
         if moment > total // 2:
             assert again < total  # it did not begin anew
-    assert not [path for path in (folder / "killed").glob("*/*") if path.is_file()]
-
-
-@pytest.mark.wide
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
-def test_a_killed_process_goes_on_to_the_same_bits(tmp_path: Path, expected: Any) -> None:
-    kill_and_go_on(tmp_path, 6, expected)
-
-
-@pytest.mark.full
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
-def test_many_killed_processes_go_on_to_the_same_bits(tmp_path: Path, expected: Any) -> None:
-    kill_and_go_on(tmp_path, 60, expected)
+    assert not [path for path in (tmp_path / "killed").glob("*/*") if path.is_file()]
 
 
 class StopError(Exception):
@@ -358,17 +336,3 @@ def test_what_another_fit_saved_is_refused_and_kept(
     assert contents(kept) == before
     assert_same_bits(machine().fit(opened(kept)), expected)
     assert not contents(kept)
-
-
-def test_what_is_saved_does_not_depend_on_memory_or_threads(tmp_path: Path, expected: Any) -> None:
-    begin(tmp_path / "kept", memory="16MB")
-    found = machine(n_jobs=2).fit(opened(tmp_path / "kept", memory="64MB"))
-    assert_same_bits(found, expected)
-
-
-def test_damaged_files_of_a_checkpoint_are_named(tmp_path: Path) -> None:
-    begin(tmp_path / "kept")
-    (state,) = (tmp_path / "kept").rglob("state-*.npz")
-    state.write_bytes(state.read_bytes()[:100])
-    with pytest.raises(DataFileError, match=state.name):
-        machine().fit(opened(tmp_path / "kept"))

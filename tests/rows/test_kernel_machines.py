@@ -39,21 +39,6 @@ def test_a_source_that_fits_gives_the_machine_of_its_rows(rows: tuple[Any, Any])
     assert mm.OneClassSVM().fit(mm.data.open(X[:500])).status_ is Status.OPTIMAL
 
 
-def test_columns_keep_their_names(rows: tuple[Any, Any]) -> None:
-    pd = pytest.importorskip("pandas")
-    X, y = rows[0][:500], rows[1][:500]
-    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(D)])
-    source = mm.data.open(frame.assign(label=y), label="label")
-    model = mm.SVC(C=10.0, gamma=0.5).fit(source)
-    assert list(model.feature_names_in_) == list(frame.columns)
-    assert (model.predict(source) == model.predict(frame)).all()
-    other = mm.data.open(frame.rename(columns={"x3": "z"}).assign(label=y), label="label")
-    for use in (model.predict, lambda source: mm.certify(model, source)):
-        with pytest.raises(ValueError, match="feature names should match"):
-            use(other)
-    assert "z" in model.fit(other).feature_names_in_
-
-
 @pytest.mark.parametrize("kind", ["SVC", "NuSVC", "SVR", "OneClassSVM"])
 def test_rows_that_do_not_fit_are_refused_with_the_way_out(
     rows: tuple[Any, Any], kind: str

@@ -45,12 +45,7 @@ def both(model: Any, X: Any, y: Any, source: Any, weight: Any = None) -> tuple[A
     """Return fits in memory and to the source."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the classes overlap
-        one = (
-            clone(model).fit(X, y, sample_weight=weight)
-            if weight is not None
-            else (clone(model).fit(X, y))
-        )
-        return one, model.fit(source)
+        return clone(model).fit(X, y, sample_weight=weight), model.fit(source)
 
 
 def assert_same(one: Any, other: Any, X: Any, source: Any) -> None:
@@ -65,9 +60,9 @@ def assert_same(one: Any, other: Any, X: Any, source: Any) -> None:
 
 
 @pytest.mark.parametrize("name", MAKE)
-def test_weights_are_those_of_rows_in_memory(name: str) -> None:
-    X, y = rows()
-    source = mm.data.open(X, y, rows=700, memory=1_700_000)
+def test_weights_are_those_of_rows_in_memory(client: Any, name: str) -> None:
+    X, y = rows(2 if client is None else 3)
+    source = mm.data.open(X, y, rows=700, memory=1_700_000, client=client)
     assert_same(*both(MAKE[name](), X, y, source), X, source)
 
 
@@ -124,14 +119,3 @@ def test_what_needs_all_rows_is_refused(model: Any, named: str) -> None:
     X, y = rows()
     with pytest.raises(ValueError, match=named):
         model.fit(mm.data.open(X, y))
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_workers_of_a_cluster_make_the_same_updates(cluster: Any) -> None:
-    X, y = rows(3)
-    source = mm.data.open(X, y, rows=700).with_options(client=cluster.ready())
-    for name in ("plain", "averaged", "voted"):
-        one, other = both(MAKE[name](), X, y, source)
-        assert_array_equal(one.coef_, other.coef_)
-        assert_array_equal(one.decision_function(X), other.decision_function(X))
-        assert (one.updates_, one.margin_) == (other.updates_, other.margin_)

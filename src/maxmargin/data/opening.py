@@ -19,14 +19,9 @@ from maxmargin.rows.array_source import ArraySource, FrameSource
 from maxmargin.rows.chunk_source import IterableSource, SequenceSource, spool
 from maxmargin.rows.dask_source import DaskSource, is_dask
 from maxmargin.rows.frames import is_frame, module_root
-from maxmargin.rows.row_source import (
-    BlockOptions,
-    FileStamp,
-    Request,
-    RowSource,
-    is_path,
-    refuse_missing,
-)
+from maxmargin.rows.request import BlockOptions, Request
+from maxmargin.rows.row_source import RowSource
+from maxmargin.rows.stored_files import FileStamp, is_path, refuse_missing
 
 _NOT_IN_PARTS = {*JSON_ENDINGS, ".arff", ".arrow", ".feather"}
 _GLOB = re.compile(r"[*?\[]")

@@ -12,7 +12,9 @@ from maxmargin.data.sources import FileSource, Place
 from maxmargin.data.tables import is_index_of_rows, require_pyarrow
 from maxmargin.errors import DataFileError
 from maxmargin.rows.frames import FrameColumns, arrow_number_kind, choose_columns, read_frame
-from maxmargin.rows.row_source import BY_LABEL, FileStamp, Part, Request, RowSource, name_files
+from maxmargin.rows.request import BY_LABEL, Request
+from maxmargin.rows.row_source import Part, RowSource
+from maxmargin.rows.stored_files import FileStamp, name_files
 
 
 class _RowGroup(NamedTuple):

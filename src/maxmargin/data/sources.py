@@ -28,15 +28,9 @@ from maxmargin.data.text import PACKINGS, TABLE_ENDINGS, extension_of, open_sour
 from maxmargin.errors import DataFileError
 from maxmargin.rows.chunk_source import ScratchFolder, SequenceSource, spool
 from maxmargin.rows.frames import FrameColumns, choose_columns
-from maxmargin.rows.row_source import (
-    BY_LABEL,
-    FileStamp,
-    Part,
-    Request,
-    RowSource,
-    name_files,
-    rows_per_part,
-)
+from maxmargin.rows.request import BY_LABEL, Request, rows_per_part
+from maxmargin.rows.row_source import Part, RowSource
+from maxmargin.rows.stored_files import FileStamp, name_files
 
 _RANGE_BYTES = 1 << 25
 _RANGES_IN_MEMORY = 32
@@ -81,10 +75,6 @@ class FileSource(SequenceSource):
         """Return the number of a row in its file."""
         numbers = self.places[part].numbers
         return row if numbers is None else int(numbers[row])
-
-    def bytes_of(self, part: int) -> int:
-        """Return about how many bytes a part takes."""
-        return self.places[part].size
 
     def with_options(self, **changes: Any) -> RowSource:
         """Return the same rows with other options."""

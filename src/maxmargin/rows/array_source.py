@@ -1,14 +1,11 @@
 """Rows of arrays and frames in memory, and of ``.npy`` files, cut into parts."""
 
-import mmap
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.errors import DataFileError
 from maxmargin.rows.frames import (
     choose_columns,
     cut_frame,
@@ -18,71 +15,9 @@ from maxmargin.rows.frames import (
     names_if_texts,
     read_frame,
 )
-from maxmargin.rows.row_source import (
-    ALL_COLUMNS,
-    BY_Y,
-    FileStamp,
-    Part,
-    Request,
-    RowSource,
-    digest,
-    is_path,
-    refuse_missing,
-    rows_per_part,
-)
-from maxmargin.rows.stored_files import map_numbers
-
-
-@dataclass(frozen=True)
-class NpyFile:
-    """An array in a file, whose rows are read when they are needed."""
-
-    stamp: FileStamp
-    dtype: Any
-    shape: tuple[int, ...]
-    offset: int
-    fortran: bool = False
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.shape[0]
-
-    def take(self, begin: int, end: int, *, ahead: bool = False) -> Any:
-        """Return some rows; ``ahead``: they are read now, not when they are used."""
-        self.stamp.check()
-        width = int(np.prod(self.shape[1:], dtype=np.int64))
-        if self.fortran:
-            rows = np.memmap(self.stamp.path, self.dtype, "r", self.offset, self.shape, order="F")
-            return np.array(rows[begin:end], order="C")
-        place = self.offset + begin * width * self.dtype.itemsize
-        shape = end - begin, *self.shape[1:]
-        with Path(self.stamp.path).open("rb") as file:
-            return map_numbers(file, self.dtype, shape, place, ahead=ahead)
-
-
-def _open_npy(path: Path) -> NpyFile:
-    refuse_missing(path)
-    try:
-        array: Any = np.lib.format.open_memmap(path, mode="r")
-    except ValueError as wrong:
-        raise DataFileError(
-            f"{path}: not an array of numpy, or it is cut off, or it holds Python objects "
-            f"({wrong}); write numbers or texts with numpy.save"
-        ) from wrong
-    fortran = array.ndim > 1 and not array.flags.c_contiguous
-    return NpyFile(FileStamp.of(path), array.dtype, array.shape, array.offset, fortran)
-
-
-def _file_of_memmap(array: Any) -> NpyFile | None:
-    """Return the rows of a memory map as a file; None if they may differ from the file's."""
-    root = array
-    while isinstance(root.base, np.memmap):
-        root = root.base
-    known = isinstance(root.base, mmap.mmap) and root.filename is not None
-    if not known or array.mode == "c" or not array.flags.c_contiguous or array.dtype.hasobject:
-        return None
-    offset = root.offset + array.ctypes.data - root.ctypes.data
-    return NpyFile(FileStamp.of(Path(root.filename)), array.dtype, array.shape, offset)
+from maxmargin.rows.request import ALL_COLUMNS, BY_Y, Request, rows_per_part
+from maxmargin.rows.row_source import Part, RowSource, digest
+from maxmargin.rows.stored_files import NpyFile, file_of_memmap, is_path, open_npy
 
 
 def as_store(what: Any, name: str) -> Any:
@@ -91,8 +26,8 @@ def as_store(what: Any, name: str) -> Any:
         path = Path(what)
         if path.suffix.lower() != ".npy":
             raise ValueError(f"{name}={str(what)!r} must be an array, or the path of a .npy file")
-        return _open_npy(path)
-    if isinstance(what, np.memmap) and (file := _file_of_memmap(what)) is not None:
+        return open_npy(path)
+    if isinstance(what, np.memmap) and (file := file_of_memmap(what)) is not None:
         return file
     if sp.issparse(what):
         return what.tocsr()
@@ -104,10 +39,6 @@ def take_rows(store: Any, begin: int, end: int) -> Any:
     if store is None:
         return None
     return store.take(begin, end) if isinstance(store, NpyFile) else store[begin:end]
-
-
-def _is_float32(dtype: Any) -> bool:
-    return bool(np.dtype(dtype) == np.float32)
 
 
 def _identity(store: Any) -> Any:
@@ -137,11 +68,6 @@ class _CutSource(RowSource):
         """Return the number of a row among all."""
         return self.edges[part] + row
 
-    def bytes_of(self, part: int) -> int:
-        """Return how many bytes a part takes."""
-        rows = self.edges[part + 1] - self.edges[part]
-        return rows * (self.n_columns * self.dtype.itemsize + 8)
-
 
 class ArraySource(_CutSource):
     """Rows of an array, a CSR matrix or a ``.npy`` file, cut into parts."""
@@ -159,7 +85,7 @@ class ArraySource(_CutSource):
             if store is not None and store.shape[0] != self.n_rows:
                 raise ValueError(f"X has {self.n_rows} rows, but {name} has {store.shape[0]}")
         self.sparse = bool(sp.issparse(self.X))
-        self.dtype = np.dtype(np.float32 if _is_float32(self.X.dtype) else np.float64)
+        self.dtype = np.dtype(np.float32 if self.X.dtype == np.float32 else np.float64)
         self.labelled, self.weighted = self.y is not None, self.weight is not None
         self.options = request.options
         on_disk = isinstance(self.X, NpyFile)
@@ -183,14 +109,6 @@ class ArraySource(_CutSource):
             return None
         file, part = self.X, int(np.searchsorted(self.edges, begin, side="right")) - 1
         return self.named(part, lambda: file.take(begin, end, ahead=True))
-
-    def bytes_of(self, part: int) -> int:
-        """Return how many bytes a part takes."""
-        begin, end = self.edges[part], self.edges[part + 1]
-        if self.sparse:
-            count = int(self.X.indptr[end] - self.X.indptr[begin])
-            return count * int(self.dtype.itemsize + self.X.indices.itemsize) + 8 * (end - begin)
-        return super().bytes_of(part)
 
     def identity(self) -> Any:
         """Return digests of what is in memory, and the files."""

@@ -244,6 +244,69 @@ class RowsInMemory:
                 self.vectors[name] = np.empty(self.n)
 
 
+# ------------------------------------------------------------------- pieces of rows
+
+
+def view_rows(X: Any, begin: int, end: int) -> Any:
+    """Return some rows of an array or a CSR matrix without copying them."""
+    end = min(end, X.shape[0])
+    if not sp.issparse(X):
+        return X[begin:end]
+    # X[begin:end] would copy, and so does the constructor when given less than half of an array.
+    first, last = X.indptr[begin], X.indptr[end]
+    view = type(X)((end - begin, X.shape[1]), dtype=X.dtype)
+    view.data, view.indices = X.data[first:last], X.indices[first:last]
+    view.indptr = X.indptr[begin : end + 1] - first
+    return view
+
+
+def narrow(X: Any) -> Any:
+    """Return sparse rows with indices of 32 bits if they are enough, and an array as it is."""
+    if sp.issparse(X) and max(X.nnz, X.shape[1]) < np.iinfo(np.int32).max:
+        X.indices = X.indices.astype(np.int32, copy=False)
+        X.indptr = X.indptr.astype(np.int32, copy=False)
+    return X
+
+
+def bytes_of(X: Any) -> int:
+    """Return how many bytes rows take."""
+    arrays = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    return sum(int(each.nbytes) for each in arrays)
+
+
+def stack_rows(pieces: Iterator[Any], shape: tuple[int, int], dtype: Any, most: int) -> Any:
+    """Return rows one after the other, taking one piece at a time.
+
+    ``most``: CSR rows have at most so many numbers.
+    """
+    first = next(pieces)
+    if sp.issparse(first):
+        return _stack_sparse(first, pieces, shape, dtype, most)
+    X = np.empty(shape, dtype=dtype)
+    X[: len(first)], at = first, len(first)
+    for piece in pieces:
+        X[at : at + len(piece)] = piece
+        at += len(piece)
+    return X
+
+
+def _stack_sparse(
+    piece: Any, pieces: Iterator[Any], shape: tuple[int, int], dtype: Any, most: int
+) -> Any:
+    index = np.int32 if max(most, shape[1]) < np.iinfo(np.int32).max else np.int64
+    data, indices = np.empty(most, dtype=dtype), np.empty(most, dtype=index)
+    indptr, at, row = np.zeros(shape[0] + 1, dtype=index), 0, 0
+    X = type(piece)(shape, dtype=dtype)
+    while piece is not None:
+        numbers, rows = piece.nnz, piece.shape[0]
+        data[at : at + numbers], indices[at : at + numbers] = piece.data, piece.indices
+        indptr[row + 1 : row + rows + 1] = piece.indptr[1:] + at
+        at, row = at + numbers, row + rows
+        piece = next(pieces, None)
+    X.data, X.indices, X.indptr = data[:at], indices[:at], indptr
+    return X
+
+
 # ------------------------------------------------------------------- chunks for users
 
 
@@ -283,15 +346,5 @@ def chunks(X: Any, y: Any, rows: int = 1024) -> Iterator[tuple[Any, Any]]:
     n = X.shape[0]
     if n != len(y):
         raise ValueError(f"X has {n} rows but y has {len(y)} labels")
-    slices = (slice(start, min(start + rows, n)) for start in range(0, n, rows))
-    return ((view_csr_rows(X, part) if csr else X[part], y[part]) for part in slices)
-
-
-def view_csr_rows(X: Any, part: slice) -> Any:
-    """Return consecutive rows of a CSR matrix as a view."""
-    # X[part] would copy, and so does the constructor when given less than half of an array.
-    first, last = X.indptr[part.start], X.indptr[part.stop]
-    view = type(X)((part.stop - part.start, X.shape[1]), dtype=X.dtype)
-    view.data, view.indices = X.data[first:last], X.indices[first:last]
-    view.indptr = X.indptr[part.start : part.stop + 1] - first
-    return view
+    starts = range(0, n, rows)
+    return ((view_rows(X, at, at + rows), y[at : at + rows]) for at in starts)

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.errors import DataFileError
+from maxmargin.rows.survey import Survey
 from maxmargin.runtime.atomic_write import write_atomically
 
 _MANIFEST = "vectors.json"
@@ -55,14 +57,6 @@ class SavedVectors:
                 f"{path / _MANIFEST}: this file of a checkpoint is damaged: remove the folder and "
                 "fit from the beginning"
             ) from damaged
-
-    def check(self, n: int) -> None:
-        """Raise if the vectors are not those of so many rows."""
-        if self.firsts[-1] != n:
-            raise DataFileError(
-                f"{self.folder / _MANIFEST}: it was saved for {self.firsts[-1]} rows, but there "
-                f"are {n}: choose another folder, or remove this one"
-            )
 
     def write(self, first: int, arrays: Mapping[str, Any]) -> None:
         """Write the vectors of the block that begins with a row."""
@@ -108,9 +102,14 @@ class SavedVectors:
 
 
 class Resumable:
-    """Rows in blocks whose vectors can be saved: what rows on disk and on Dask share."""
+    """Rows in blocks whose vectors can be saved: what rows on disk and on Dask have in common."""
 
     n: int
+    survey: Survey
+
+    def first_row(self) -> Floats:
+        """Return the first row, in float64."""
+        return self.survey.first_row
 
     def saved_state(self, folder: str | os.PathLike[str]) -> dict[str, Any] | None:
         """Return the state that ``save`` wrote last with its vectors; None if there is none."""
@@ -130,7 +129,11 @@ class Resumable:
         saved = SavedVectors.find(folder)
         if saved is None:
             raise FileNotFoundError(f"{folder} holds no vectors: nothing was saved there.")
-        saved.check(self.n)
+        if saved.firsts[-1] != self.n:
+            raise DataFileError(
+                f"{saved.folder / _MANIFEST}: it was saved for {saved.firsts[-1]} rows, but there "
+                f"are {self.n}: choose another folder, or remove this one"
+            )
         self._take(saved)
 
     def _take(self, saved: SavedVectors) -> None:

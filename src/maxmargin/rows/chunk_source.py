@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 
@@ -22,8 +23,9 @@ from maxmargin.rows.frames import (
     names_if_texts,
     read_frame,
 )
-from maxmargin.rows.pieces import bytes_of
-from maxmargin.rows.row_source import Cursor, Part, Request, RowSource, digest
+from maxmargin.rows.request import Request
+from maxmargin.rows.row_source import Part, RowSource, digest
+from maxmargin.rows.stored_files import Cursor
 from maxmargin.validation.data import as_labels, as_rows, as_weights
 
 
@@ -61,7 +63,7 @@ def count_rows(item: Any) -> int:
 
 
 class ChunkForm(NamedTuple):
-    """What chunks are, as the first one shows."""
+    """What chunks are, as the first one shows: attributes of their source."""
 
     n_columns: int
     dtype: Any
@@ -70,7 +72,6 @@ class ChunkForm(NamedTuple):
     feature_names: tuple[str, ...] | None
     labelled: bool
     weighted: bool
-    bytes: int  # that the first one takes
 
     @classmethod
     def of(cls, item: Any, request: Request | None) -> "ChunkForm":
@@ -83,8 +84,7 @@ class ChunkForm(NamedTuple):
         elif is_frame(found.X):
             names = names_if_texts(frame_names(found.X))
         has = found.y is not None, found.weight is not None
-        size = bytes_of(X) + 8 * int(X.shape[0])
-        return cls(X.shape[1], X.dtype, bool(sp.issparse(X)), plan, names, *has, size)
+        return cls(X.shape[1], X.dtype, bool(sp.issparse(X)), plan, names, *has)
 
 
 class ChunkSource(RowSource):
@@ -94,18 +94,12 @@ class ChunkSource(RowSource):
 
     def _adopt(self, item: Any, request: Request) -> None:
         """Learn from the first chunk what chunks are."""
-        self.options, form = request.options, ChunkForm.of(item, request)
-        self.n_columns, self.dtype, self.sparse, self.plan, self.feature_names = form[:5]
-        self.labelled, self.weighted, self.first_bytes = form[5:]
+        self.options = request.options
+        vars(self).update(ChunkForm.of(item, request)._asdict())
 
     def identity(self) -> Any:
         """Return digests of the first chunk."""
         return len(self), digests(self.load(0))
-
-    def bytes_of(self, part: int) -> int:
-        """Return about how many bytes a part takes: as many as the first."""
-        del part
-        return self.first_bytes
 
 
 def digests(found: Part) -> list[str | None]:
@@ -115,6 +109,8 @@ def digests(found: Part) -> list[str | None]:
 
 class SequenceSource(ChunkSource):
     """Chunks at hand, or callables that load them: any can be read by its number."""
+
+    scratch: Any = None  # the folder of those that were written, as long as it is needed
 
     def __init__(self, items: Sequence[Any], request: Request, kind: str = "chunks") -> None:
         request.refuse(kind, y="each chunk is a tuple (X, y)")
@@ -204,7 +200,7 @@ class ScratchFolder:
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     def __reduce__(self) -> Any:
-        return (ScratchFolder, (self.folder,))  # which does not remove it
+        return (ScratchFolder, (self.folder,))  # A copy elsewhere does not remove it.
 
 
 @dataclass(frozen=True)
@@ -213,56 +209,43 @@ class _SpooledChunk:
 
     scratch: ScratchFolder
     number: int
-    shape: tuple[int, int]
-    names: tuple[str, ...]  # of the arrays
 
-    def path(self, name: str) -> Path:
-        return Path(self.scratch.folder, f"{self.number:08d}-{name}.npy")
+    @property
+    def path(self) -> Path:
+        return Path(self.scratch.folder, f"{self.number:08d}.joblib")
+
+    def write(self, found: Part) -> None:
+        y = None if found.y is None else as_labels(found.y)
+        weight = None if found.weight is None else as_weights(found.weight)
+        try:
+            joblib.dump((as_rows(found.X), y, weight), self.path)
+        except OSError as full:
+            why = f"{full}: rows go to a scratch folder; set TMPDIR to one with enough space"
+            raise OSError(full.errno or errno.ENOSPC, why, self.scratch.folder) from full
 
     def __call__(self) -> tuple[Any, Any, Any]:
-        found = {name: np.load(self.path(name), mmap_mode="r") for name in self.names}
-        X = found.get("X")
-        if X is None:
-            X = sp.csr_array((found["data"], found["indices"], found["indptr"]), shape=self.shape)
-        return X, found.get("y"), found.get("weight")
+        found: tuple[Any, Any, Any] = joblib.load(self.path, mmap_mode="r")
+        return found
 
 
 def spool(chunks: Iterator[Any], request: Request, kind: str = "iterator") -> SequenceSource:
     """Write the chunks of an iterator, which comes only once, to a scratch folder."""
-    scratch = ScratchFolder()
-    written: list[_SpooledChunk] = []
+    scratch, written, rows = ScratchFolder(), list[_SpooledChunk](), 0
     plan: FrameColumns | None = None
     for number, item in enumerate(chunks):
         if not count_rows(item):
             continue
         try:
             plan = plan if written else choose_in_chunk(item, request)
-            written.append(_write_chunk(scratch, number, as_part(item, plan)))
+            written.append(_SpooledChunk(scratch, number))
+            written[-1].write(as_part(item, plan))
         except DataFileError as wrong:
             raise DataFileError(f"part {number} ({kind}): {wrong}") from wrong
+        rows += count_rows(item)
     if not written:
         raise ValueError(f"the {kind} gives no chunks with rows; add rows")
     plain = request._replace(label=None, weight=None, columns=None)
     source = SequenceSource(written, plain, f"{kind}, spooled to disk")
-    source.n_rows = sum(one.shape[0] for one in written)
+    source.n_rows = rows
     source.feature_names = None if plan is None else names_if_texts(plan.features)
     return source
-
-
-def _write_chunk(scratch: ScratchFolder, number: int, found: Part) -> _SpooledChunk:
-    X = as_rows(found.X)
-    arrays = {"X": X}
-    if sp.issparse(X):
-        arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-    if found.y is not None:
-        arrays["y"] = as_labels(found.y)
-    if found.weight is not None:
-        arrays["weight"] = as_weights(found.weight)
-    one = _SpooledChunk(scratch, number, X.shape, tuple(arrays))
-    try:
-        for name, array in arrays.items():
-            np.save(one.path(name), array, allow_pickle=False)
-    except OSError as full:
-        why = f"{full}: rows go to a scratch folder; set TMPDIR to one with enough space"
-        raise OSError(full.errno or errno.ENOSPC, why, scratch.folder) from full
-    return one

@@ -10,7 +10,6 @@ only the path travels.
 
 import asyncio
 import ipaddress
-import mmap
 import time
 import uuid
 import warnings
@@ -19,12 +18,13 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from maxmargin.errors import DistributedFitError
+from maxmargin.rows.stored_files import NpyFile, file_of_memmap
 from maxmargin.runtime import clock
 
 MOST_BYTES = 512 << 20  # that the data of tasks may take
@@ -39,36 +39,12 @@ _REPEAT = "Repeat the call then: nothing in this process has changed"
 # ------------------------------------------------------------------- clients
 
 
-def connect(cluster: Any, *, insecure: bool = False) -> Any:
-    """Return a client of a Dask cluster.
+def connect(cluster: Any, *, insecure: bool = False, name: str = "cluster") -> Any:
+    """Return a client of a Dask cluster: the given one, or one of the scheduler at an address.
 
-    Parameters
-    ----------
-    cluster : distributed.Client or str
-        A client, which is returned as it is, or the address of a scheduler: "tls://host:8786", or
-        "tcp://127.0.0.1:8786". Whoever asks for a client closes it.
-    insecure : bool, default=False
-        Whether the address may be one of another machine without TLS. Dask then authenticates
-        nobody, and runs whatever functions it is sent.
-
-    Returns
-    -------
-    distributed.Client
-
-    Raises
-    ------
-    ValueError
-        If the address is that of another machine and is not protected by TLS.
-    DistributedFitError
-        If there is no scheduler at this address.
-
-    Examples
-    --------
-    >>> from maxmargin.rows.cluster import connect
-    >>> connect("tcp://192.0.2.1:8786")
-    Traceback (most recent call last):
-    ...
-    ValueError: cluster='tcp://192.0.2.1:8786' is another machine without TLS, ...
+    Whoever gives an address ("tls://host:8786") closes the client. ``insecure`` allows addresses of
+    other machines without TLS, where Dask authenticates nobody and runs whatever functions it is
+    sent. ``name`` is what the argument is called in errors.
     """
     if not isinstance(cluster, str):
         if not hasattr(cluster, "submit") or getattr(cluster, "asynchronous", False):
@@ -79,7 +55,7 @@ def connect(cluster: Any, *, insecure: bool = False) -> Any:
         return cluster
     if not insecure and not _is_safe(cluster):
         raise ValueError(
-            f"cluster={cluster!r} is another machine without TLS, where everybody can read the "
+            f"{name}={cluster!r} is another machine without TLS, where everybody can read the "
             "data and run functions; give the scheduler and the workers certificates and use "
             "tls://. If the network is trusted, connect a distributed.Client and pass that (on the "
             "command line, --insecure)"
@@ -93,7 +69,7 @@ def connect(cluster: Any, *, insecure: bool = False) -> Any:
         ) from missing
     except (OSError, TimeoutError) as failed:
         raise DistributedFitError(
-            f"there is no scheduler at cluster={cluster!r} ({failed}); start one with "
+            f"there is no scheduler at {name}={cluster!r} ({failed}); start one with "
             "`dask scheduler`, and workers with `dask worker ADDRESS`"
         ) from failed
 
@@ -120,14 +96,7 @@ def cluster_of(client: Any) -> Iterator[Any]:
     if client is None:
         yield None
         return
-    try:
-        connected = connect(client)
-    except ValueError:
-        raise ValueError(
-            f"client={client!r} is another machine without TLS, where everybody can read the data "
-            "and run functions: use tls://. If the network is trusted, connect a "
-            "distributed.Client to it, and give that."
-        ) from None
+    connected = connect(client, name="client")
     try:
         yield connected
     finally:
@@ -142,6 +111,10 @@ def compute(work: list[Any], client: Any) -> list[Any]:
             return list(connected.gather(connected.compute(work)))
     dask: Any = import_module("dask")
     return list(dask.compute(*work, scheduler="sync"))
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 # ------------------------------------------------------------------- tasks and their results
@@ -215,13 +188,15 @@ class Cluster:
         with self._explaining("the cluster"), _large_graphs():
             return cast(list[Any], self.client.compute(delayed))
 
-    def known_to_all(self, value: Any, size: int) -> Any:
-        """Return what all tasks are given: the value itself, or a future of it if it is large."""
-        return value if size <= _SMALL else self.map("value", _same, [value])[0]
+    def known_to_all(self, value: Any, size: int | None = None) -> Any:
+        """Return what all tasks are given: bytes or another value, or a future of it if large."""
+        small = (len(value) if size is None else size) <= _SMALL
+        return value if small else self.map("value", _same, [value])[0]
 
     def share(self, make: Callable[..., Any], *values: Any) -> Any:
         """Return ``make(*values)`` as a future that all tasks can take: it can be made again."""
-        size = sum(map(_bytes_of, values))
+        travelling = [_to_travel(value) for value in values]
+        size = sum(map(_bytes_of, travelling))
         if size > MOST_BYTES:
             raise ValueError(
                 f"The data take {size / 2**20:.0f} MB, and tasks on a cluster carry at most "
@@ -229,7 +204,7 @@ class Cluster:
                 "them, and give np.load(path, mmap_mode='r') instead; or search on some of the "
                 "rows."
             )
-        return self.submit(_make, make, *map(_to_travel, values))
+        return self.submit(_make, make, *travelling)
 
     # Results.
 
@@ -344,80 +319,31 @@ def _large_graphs() -> Iterator[None]:
         yield
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-class _Mapped(NamedTuple):
-    """An array in a file, which every worker opens by itself."""
-
-    path: str
-    dtype: Any
-    offset: int
-    shape: tuple[int, ...]
-    fortran: bool
-
-    def open(self) -> Any:
-        order: Any = "F" if self.fortran else "C"
-        if not Path(self.path).exists():
-            raise FileNotFoundError(
-                f"{self.path} holds the rows of this call, but a worker cannot see it. The file "
-                "must have the same path on all machines; or give the rows as an array in memory."
-            )
-        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape, order)
-
-
 def _make(make: Callable[..., Any], *values: Any) -> Any:
-    return make(*(value.open() if isinstance(value, _Mapped) else value for value in values))
+    return make(*(_arrived(value) if isinstance(value, NpyFile) else value for value in values))
+
+
+def _arrived(file: NpyFile) -> Any:
+    if not Path(file.stamp.path).exists():
+        raise FileNotFoundError(
+            f"{file.stamp.path} holds the rows of this call, but a worker cannot see it. The file "
+            "must have the same path on all machines; or give the rows as an array in memory."
+        )
+    return file.map(0, len(file))
 
 
 def _to_travel(value: Any) -> Any:
-    """Return an array that is a whole file as its path, and anything else as it is."""
-    if not isinstance(value, np.memmap) or not isinstance(value.base, mmap.mmap):
-        return value
-    path = getattr(value, "filename", None)
-    if path is None:
-        return value
-    fortran = value.flags.f_contiguous and not value.flags.c_contiguous
-    return _Mapped(str(Path(path).resolve()), value.dtype, value.offset, value.shape, fortran)
+    """Return an array that is in a file as its path, and anything else as it is."""
+    file = file_of_memmap(value) if isinstance(value, np.memmap) else None
+    return value if file is None else file
 
 
 def _bytes_of(value: Any) -> int:
     """Return about how many bytes of data a value carries."""
-    if isinstance(_to_travel(value), _Mapped):
+    if isinstance(value, NpyFile):
         return 0
     if hasattr(value, "memory_usage"):  # a frame, or one of its columns
         return int(np.sum(value.memory_usage(deep=True)))
     if hasattr(value, "indptr"):
         return int(value.data.nbytes + value.indices.nbytes + value.indptr.nbytes)
     return int(getattr(value, "nbytes", 0))
-
-
-# ------------------------------------------------------------------- for searches
-
-
-def share(client: Any, make: Callable[..., Any], *values: Any) -> Any:
-    """Return ``make(*values)`` as a future that all tasks can take."""
-    return Cluster(client).share(make, *values)
-
-
-def threads_of(client: Any) -> int:
-    """Return how many tasks the cluster runs at a time."""
-    return max(1, sum(int(each["nthreads"]) for each in Cluster(client).workers().values()))
-
-
-def scheduler_info(client: Any) -> Any:
-    """Return what the scheduler knows of its workers."""
-    return {"workers": Cluster(client).workers()}
-
-
-def submit(client: Any, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return a future of what a function returns, for tasks that take it as an argument."""
-    return Cluster(client).submit(function, *arguments)
-
-
-def run_tasks(
-    client: Any, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], what: str
-) -> Generator[Any, None, None]:
-    """Yield what a function returns for the arguments of each task, in the order of the tasks."""
-    return Cluster(client).run(function, tasks, what)

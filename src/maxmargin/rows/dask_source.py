@@ -21,16 +21,8 @@ from maxmargin.rows.frames import (
     names_if_texts,
     read_frame,
 )
-from maxmargin.rows.row_source import (
-    ALL_COLUMNS,
-    BY_Y,
-    BlockOptions,
-    Part,
-    Request,
-    RowSource,
-)
-
-_UNKNOWN_BYTES = 1 << 26  # of a partition of which nothing is known
+from maxmargin.rows.request import ALL_COLUMNS, BY_Y, BlockOptions, Request
+from maxmargin.rows.row_source import Part, RowSource
 
 
 def is_dask(what: Any) -> bool:
@@ -64,7 +56,7 @@ class DaskSource(RowSource):
 
     def __init__(self, what: Any, request: Request) -> None:
         self.options = request.options
-        self.columns: FrameColumns | None = None
+        self.plan: FrameColumns | None = None
         self.sizes: list[int] | None = None
         self.y: list[Any] | None = None
         self.weight: list[Any] | None = None
@@ -104,7 +96,7 @@ class DaskSource(RowSource):
         columns = choose_columns(list(X.columns), named, f"the {self.kind}", None)
         kinds = {str(X.dtypes[name]).lower() for name in columns.features}
         self.dtype = np.dtype(np.float32 if kinds == {"float32"} else np.float64)
-        self.columns = columns._replace(dtype=self.dtype)
+        self.plan = columns._replace(dtype=self.dtype)
         self.n_columns = len(columns.features)
         self.feature_names = names_if_texts(columns.features)
         self.labelled = self.labelled or columns.label is not None
@@ -114,9 +106,7 @@ class DaskSource(RowSource):
         way_out = "each of them computes to a tuple (X, y) or (X, y, weight)"
         request.refuse("delayed partitions", y=way_out)
         self.X = list(what)
-        form = self._first_form(request)
-        self.n_columns, self.dtype, self.sparse, self.columns, self.feature_names = form[:5]
-        self.labelled, self.weighted, _ = form[5:]
+        vars(self).update(self._first_form(request)._asdict())
 
     def _first_form(self, request: Request | None) -> ChunkForm:
         """Compute the first partition, where it is, to learn what partitions are."""
@@ -130,7 +120,7 @@ class DaskSource(RowSource):
         """Find the partitions of labels and weights that are not in the frame."""
         if request.y is not None:
             self.y = self._split(request.y, "y")
-        in_frame = self.columns is not None and self.columns.weight is not None
+        in_frame = self.plan is not None and self.plan.weight is not None
         if request.weight is not None and not in_frame:
             self.weight = self._split(request.weight, "weight")
 
@@ -186,10 +176,10 @@ class DaskSource(RowSource):
         return self._put_together(*pieces)
 
     def _put_together(self, X: Any, y: Any, weight: Any) -> Part:
-        if self.columns is not None and is_frame(X):
-            found = read_frame(X, self.columns)
+        if self.plan is not None and is_frame(X):
+            found = read_frame(X, self.plan)
         elif self.y is None and self.weight is None and self.kind == "dask delayed":
-            found = as_part(X, self.columns)
+            found = as_part(X, self.plan)
         else:
             found = Part(X, None, None)
         return Part(
@@ -214,12 +204,6 @@ class DaskSource(RowSource):
     def describe(self, part: int) -> str:
         """Return a part's number, and that of the partition."""
         return f"part {part} ({self.kind}, partition {self.kept[part]})"
-
-    def bytes_of(self, part: int) -> int:
-        """Return about how many bytes a partition takes."""
-        if self.sizes is None or self.sparse:
-            return _UNKNOWN_BYTES
-        return self.sizes[self.kept[part]] * (self.n_columns * self.dtype.itemsize + 8)
 
     def identity(self) -> Any:
         """Return the sizes of partitions, and digests of the first one."""

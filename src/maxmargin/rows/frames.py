@@ -7,7 +7,8 @@ import narwhals as nw
 import numpy as np
 
 from maxmargin.errors import DataFileError, did_you_mean
-from maxmargin.rows.row_source import Part, Request
+from maxmargin.rows.request import Request
+from maxmargin.rows.row_source import Part
 from maxmargin.validation.data import as_labels
 
 _FILL_ROWS = 4096  # of a block that is filled column by column, so that they stay in a core's cache

@@ -10,8 +10,8 @@ are merged in the tree of the leaves.
 import math
 import pickle
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -20,13 +20,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import loops
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Ints
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
-from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves
+from maxmargin.rows.blocks import (
+    Block,
+    Merge,
+    Step,
+    Tree,
+    add,
+    cut_leaves,
+    stack_rows,
+)
 from maxmargin.rows.checkpoint import Resumable, SavedVectors
 from maxmargin.rows.cluster import Cluster, connect
-from maxmargin.rows.pieces import stack_rows
 from maxmargin.rows.row_source import Part, RowSource
 from maxmargin.rows.survey import Survey, label_numbers, merge_surveys, survey_part
 from maxmargin.runtime.threads import one_blas_thread
@@ -57,17 +64,8 @@ class HeldRows(NamedTuple):
         return _arrived, (HeldRows, *self)
 
 
-class HeldLoss(NamedTuple):
-    """The losses of the rows of a block."""
-
-    loss: Loss | None
-
-    def __reduce__(self) -> Any:
-        return _arrived, (HeldLoss, *self)
-
-
 class Written(NamedTuple):
-    """What a step wrote beside the rows of a block, and what it gave, pickled."""
+    """What a step wrote beside the rows of a block, or their losses; what it gave, pickled."""
 
     vectors: dict[str, Any]
     found: bytes  # whoever reads it gets a copy, which may be changed
@@ -128,8 +126,11 @@ def _assemble(
         X = stack_rows((part.X for part in parts), shape, X.dtype, most)
     named = zip(expected, parts, strict=True)
     labels = np.concatenate([_labels(part, classes, regression, name) for (name, _), part in named])
-    weight = np.concatenate([_weight(part) for part in parts])
-    return HeldRows(X, {"labels": labels, "weight": weight}, edges)
+    ones = (np.ones(part.X.shape[0]) for part in parts)
+    weight = [
+        one if part.weight is None else part.weight for one, part in zip(ones, parts, strict=True)
+    ]
+    return HeldRows(X, {"labels": labels, "weight": np.concatenate(weight)}, edges)
 
 
 def _labels(part: Part, classes: Any, regression: bool, name: str) -> Any:
@@ -140,14 +141,9 @@ def _labels(part: Part, classes: Any, regression: bool, name: str) -> Any:
     return label_numbers(classes, part.y, name).astype(np.int64, copy=False)
 
 
-def _weight(part: Part) -> Floats:
-    if part.weight is None:
-        return np.ones(part.X.shape[0])
-    return np.asarray(part.weight, dtype=np.float64)
-
-
-def _loss_of(rule: bytes, held: HeldRows) -> HeldLoss:
-    return HeldLoss(pickle.loads(rule)(held.vectors["labels"], held.vectors["weight"]))
+def _loss_of(rule: bytes, held: HeldRows) -> Written:
+    loss = pickle.loads(rule)(held.vectors["labels"], held.vectors["weight"])
+    return Written({"loss": loss}, b"")
 
 
 def _leaves(
@@ -164,25 +160,25 @@ def _leaves(
         yield Block(X, rows, begin - first, end - first, begin, loss, vectors)
 
 
-def _run(message: bytes, held: HeldRows, beside: HeldLoss, *written: Any) -> Written:
+def _run(message: bytes, held: HeldRows, beside: Written, *written: Any) -> Written:
     """Run a step for the leaves of a block, in their order."""
     given: Pass = pickle.loads(message)
     tree, vectors = Tree(given.merge), {}
     with one_blas_thread():
-        for number, leaf in enumerate(_leaves(given, held, beside.loss, written)):
+        for number, leaf in enumerate(_leaves(given, held, beside.vectors["loss"], written)):
             tree.put(number, given.step(leaf, *given.args))
             vectors = leaf.vectors
     return Written({name: vectors[name] for name in given.writes}, _packed(tree.result()))
 
 
 def _carry(
-    message: bytes, state: bytes | Written, held: HeldRows, beside: HeldLoss, *written: Any
+    message: bytes, state: bytes | Written, held: HeldRows, beside: Written, *written: Any
 ) -> Written:
     """Let a step change a state, leaf after leaf of a block."""
     given: Pass = pickle.loads(message)
     state, vectors = pickle.loads(_found(state)), {}
     with one_blas_thread():
-        for leaf in _leaves(given, held, beside.loss, written):
+        for leaf in _leaves(given, held, beside.vectors["loss"], written):
             state = given.step(leaf, state, *given.args)
             vectors = leaf.vectors
     return Written({name: vectors[name] for name in given.writes}, _packed(state))
@@ -248,27 +244,19 @@ def _cluster(client: Any) -> Cluster:
 
 def load_parts(source: RowSource, client: Any) -> list[Any]:
     """Let workers read all parts of a source; return their futures."""
-    return _load_parts(source, _cluster(client))
-
-
-def _load_parts(source: RowSource, cluster: Cluster) -> list[Any]:
-    count = len(source)
+    cluster, count = _cluster(client), len(source)
     if source.on_dask:
         return cluster.compute([source.delayed(part) for part in range(count)])
     # Keys are new, and not made of the fingerprint, for which chunks and iterables know the first
     # part alone: rows of another source would be taken for these as long as they are there.
-    known, numbers = _known_to_workers(source, cluster), list(range(count))
+    # A source may have arrays, so it travels once.
+    known = cluster.known_to_all(source, len(_packed(source)))
     places = _places(cluster.threads(), count)
-    return cluster.map("part", _reload, [known] * count, numbers, places=places)
+    return cluster.map("part", _reload, [known] * count, list(range(count)), places=places)
 
 
 def _reload(source: RowSource, part: int) -> Part:
     return source.reload(part)
-
-
-def _known_to_workers(source: RowSource, cluster: Cluster) -> Any:
-    """Return a source, or a future of it if it is large (it may have arrays)."""
-    return cluster.known_to_all(source, len(_packed(source)))
 
 
 def _places(threads: list[str], count: int) -> list[str]:
@@ -285,20 +273,12 @@ def survey_on_dask(
 ) -> Survey:
     """Return the survey of a source, each part of which is surveyed by a worker.
 
-    Parameters
-    ----------
-    source : RowSource
-        The rows.
-    client : distributed.Client
-        The cluster.
-    targets : bool, default=False
-        Whether y holds numbers to be predicted, instead of labels of classes.
-    parts : list of futures, optional
-        What ``load_parts`` returned. By default parts are read, and not kept.
+    ``parts`` are what ``load_parts`` returned; by default parts are read, and not kept.
     """
     cluster = _cluster(client)
-    loaded = _load_parts(source, cluster) if parts is None else parts
-    known, count = _known_to_workers(source.detached(), cluster), len(loaded)
+    loaded = load_parts(source, client) if parts is None else parts
+    plain, count = source.detached(), len(loaded)
+    known = cluster.known_to_all(plain, len(_packed(plain)))
     columns = ([known] * count, list(range(count)), loaded, [targets] * count)
     futures = cluster.map("survey", survey_part, *columns)
     del loaded, columns
@@ -329,29 +309,11 @@ class VectorOnDask:
         return self.blocks.fetch_vector(self.name, self.kept)
 
 
-@dataclass
-class _Counts:
-    """What was read, for all losses of the same rows."""
-
-    passes: int = 0
-    bytes_read: int = 0
-
-
 class RowsOnDask(Resumable):
     """Rows on the workers of a cluster, as ``Blocks``: equal to ``RowsInMemory`` to the last bit.
 
-    Parameters
-    ----------
-    source : RowSource
-        The rows.
-    survey : Survey
-        What is known of them.
-    client : distributed.Client
-        The cluster.
-    regression : bool, default=False
-        Whether "labels" are targets instead of the numbers of classes.
-    parts : list of futures, optional
-        What ``load_parts`` returned, so that parts that were surveyed are not read again.
+    With ``regression``, "labels" are targets instead of the numbers of classes. ``parts`` are what
+    ``load_parts`` returned, so that parts that were surveyed are not read again.
     """
 
     def __init__(
@@ -366,16 +328,14 @@ class RowsOnDask(Resumable):
         self.source, self.survey, self.regression = source, survey, regression
         self.n, self.d, self.numbers = survey.n, int(survey.d), float(survey.size)
         self.sparse = bool(survey.sparse)
-        self._counts = _Counts()
+        self._counts = Counter[str]()  # of what was read, for all losses of the same rows
         self._cluster = _cluster(client)
         self._threads = self._cluster.threads()
         self._edges = _block_edges(
             cut_leaves(self.n, self.d, self.numbers), self.numbers, len(self._threads)
         )
-        self._held = self._assembled(
-            _load_parts(source, self._cluster) if parts is None else list(parts)
-        )
-        self._losses: list[Any] = [HeldLoss(None)] * len(self._edges)
+        self._held = self._assembled(load_parts(source, client) if parts is None else list(parts))
+        self._losses: list[Any] = [Written({"loss": None}, b"")] * len(self._edges)
         self._start()
 
     def _start(self) -> None:
@@ -387,18 +347,18 @@ class RowsOnDask(Resumable):
     @property
     def bytes_read(self) -> int:
         """About how many bytes of rows workers went through so far, whatever the loss."""
-        return self._counts.bytes_read
+        return self._counts["bytes"]
 
     @property
     def passes(self) -> int:
         """How often the rows, or their numbers, were gone through."""
-        return self._counts.passes
+        return self._counts["passes"]
 
     def with_loss(self, rule: Any) -> Self:
         """Return the same rows with the loss ``rule(labels, weight)``, and vectors of their own."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        known = self._cluster.known_to_all(packed := _packed(rule), len(packed))
+        known = self._cluster.known_to_all(_packed(rule))
         other._losses = self._cluster.map("loss", _loss_of, self._each(known), self._held)
         other._start()
         return other
@@ -421,7 +381,8 @@ class RowsOnDask(Resumable):
         beside = (self._held, self._losses, *columns)
         futures = self._cluster.map(_name(step), _run, self._each(given), *beside)
         found = futures
-        if writes and self._row_bytes(len(writes)) > _SMALL:
+        longest = max(int(edges[-1] - edges[0]) for edges in self._edges)
+        if 8 * len(writes) * longest > _SMALL:
             found = self._cluster.map("found", _found, futures)
         found = self._merged_on_workers(found, merge)
         values = self._fetch(found)
@@ -443,10 +404,11 @@ class RowsOnDask(Resumable):
             holders.setdefault(id(each.futures), each)
         order = list(holders)
         names = tuple((name, order.index(id(at.futures))) for name, at in self._vectors.items())
-        message = _packed(Pass(step, args, merge, writes, reads_rows, names))
-        self._counts.passes += 1
-        self._counts.bytes_read += self._bytes if reads_rows else 0
-        return self._cluster.known_to_all(message, len(message)), list(holders.values())[1:]
+        known = self._cluster.known_to_all(
+            _packed(Pass(step, args, merge, writes, reads_rows, names))
+        )
+        self._counts.update(passes=1, bytes=self._bytes if reads_rows else 0)
+        return known, list(holders.values())[1:]
 
     def _merged_on_workers(self, found: list[Any], merge: Merge) -> list[Any]:
         """Return futures of aligned runs of blocks, so that few sums travel to the driver."""
@@ -460,8 +422,7 @@ class RowsOnDask(Resumable):
         """Return what becomes of a state as a step changes it, leaf after leaf."""
         given, kept = self._given(step, args, add, writes, True)
         columns = (self._held, self._losses, *(each.futures for each in kept))
-        message = _packed(state)
-        travelling = self._cluster.known_to_all(message, len(message))
+        travelling = self._cluster.known_to_all(_packed(state))
         futures = []
         for at in range(len(self._edges)):
             beside = (column[at] for column in columns)
@@ -503,10 +464,6 @@ class RowsOnDask(Resumable):
         return f"block {block} of {len(self._edges)} (rows {first} to {end - 1}, {names})"
 
     # ------------------------------------------------------------------- vectors
-
-    def first_row(self) -> Floats:
-        """Return the first row, in float64."""
-        return self.survey.first_row
 
     def renew(self, *names: str) -> None:
         """Let the next step that writes these vectors write to new ones."""
@@ -573,13 +530,11 @@ class RowsOnDask(Resumable):
         itemsize = int(np.dtype(self.survey.dtype).itemsize)
         return int(self.numbers) * (itemsize + 4 * self.sparse) + 8 * self.n * self.sparse
 
-    def _row_bytes(self, vectors: int) -> int:
-        return 8 * vectors * max(int(edges[-1] - edges[0]) for edges in self._edges)
-
     def _assembled(self, parts: list[Any]) -> list[Any]:
         """Return futures of the blocks; parts are let go of once these are there."""
         covers = [self.survey.parts_between(int(edges[0]), int(edges[-1])) for edges in self._edges]
-        cuts = [cut for cover in covers for cut in cover if cut[2] - cut[1] < self._rows_of(cut[0])]
+        rows = self.survey.rows
+        cuts = [cut for cover in covers for cut in cover if cut[2] - cut[1] < rows[cut[0]]]
         columns = ([parts[part] for part, _, _ in cuts], *list(zip(*cuts, strict=True))[1:])
         cut_off = self._cluster.map("cut", _cut, *columns) if cuts else []
         piece = dict(zip(cuts, cut_off, strict=True))
@@ -594,11 +549,8 @@ class RowsOnDask(Resumable):
         columns = (self._edges, *common, expected, pieces)
         places = _places(self._threads, len(self._edges))
         found = self._cluster.map("block", _assemble, *columns, places=places)
-        self._counts.bytes_read += sum(self.source.bytes_of(part) for part in range(len(parts)))
+        self._counts.update(bytes=self._bytes)
         return found
-
-    def _rows_of(self, part: int) -> int:
-        return int(self.survey.rows[part])
 
 
 def _name(step: Step) -> str:

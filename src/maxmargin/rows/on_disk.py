@@ -13,29 +13,43 @@ first pass.
 
 import copy
 import ctypes
+import mmap
 import os
+import shutil
+import tempfile
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing
-from functools import cache, cached_property
+from contextlib import closing, suppress
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
 
 from maxmargin import loops
-from maxmargin._typing import Floats, Ints
 from maxmargin.errors import DataFileError
 from maxmargin.loops.records import Loss
-from maxmargin.rows.blocks import Block, Merge, Step, Tree, add, cut_leaves
+from maxmargin.rows.blocks import (
+    Block,
+    Merge,
+    Step,
+    Tree,
+    add,
+    bytes_of,
+    cut_leaves,
+    narrow,
+    stack_rows,
+    view_rows,
+)
 from maxmargin.rows.checkpoint import Resumable, SavedVectors
-from maxmargin.rows.pieces import bytes_of, narrow, stack_rows, view_rows
 from maxmargin.rows.read_ahead import read_ahead
 from maxmargin.rows.row_source import Part, RowSource
-from maxmargin.rows.scratch import Budget, Spool, VectorOnDisk
+from maxmargin.rows.stored_files import map_numbers
 from maxmargin.rows.survey import Survey, label_numbers
 from maxmargin.runtime import clock
 from maxmargin.runtime.threads import share_work, usual_threads
@@ -48,25 +62,18 @@ _TAKEN_OUT = 1 << 25  # bytes of the memory, at most, for a subsample that is so
 _OF_PHYSICAL = 8  # memory is by default the machine's divided by this
 _BESIDE_A_ROW = 80  # bytes of a block: labels, weight, loss and a few vectors
 _WORTH_A_THREAD = 1 << 19  # numbers read in a pass
+_SPARE_DISK = 2.0  # times the space that a scratch file of rows takes must be free
+_PAGE = mmap.ALLOCATIONGRANULARITY
+_WRITTEN = 1 << 24  # bytes at once
 
 
 class RowsOnDisk(Resumable):
     """Rows of a source as Blocks: read in every pass, or kept if they fit.
 
-    Vectors "labels" (int64 numbers of classes, or float64 targets) and "weight" (float64) exist
-    from the start.
-
-    Parameters
-    ----------
-    source : RowSource
-        The rows; its ``options.memory`` is the bound in bytes, by default an eighth of what the
-        machine has. A block is a leaf at least, and memory for less than two leaves is refused.
-    survey : Survey
-        What ``maxmargin.rows.survey.survey(source)`` found.
-    regression : bool, default=False
-        Whether y holds targets.
-    threads : int or None
-        That work on a block; None for as many as BLAS would use.
+    Vectors "labels" (int64 numbers of classes, or float64 targets if it is a regression) and
+    "weight" (float64) exist from the start. ``source.options.memory`` is the bound in bytes, by
+    default an eighth of what the machine has. A block is a leaf at least, and memory for less than
+    two leaves is refused. ``threads`` work on a block; None for as many as BLAS would use.
     """
 
     def __init__(
@@ -77,24 +84,16 @@ class RowsOnDisk(Resumable):
         regression: bool = False,
         threads: int | None = None,
     ) -> None:
-        self._read = _ReadRows(source, survey, regression)
+        self.source, self.survey = source, survey
+        self._read = read = _ReadRows(source, survey, regression)
         self.n, self.d, self.numbers = survey.n, survey.d, float(survey.size)
+        self.block_bytes = read.block_bytes  # about what the largest one takes
+        self.edges = read.edges  # the first row of each block, and the number of rows
+        self.keeps_rows = read.keeps  # whether they stay in memory after the first pass
         self.sparse, self.threads = survey.sparse, threads
         self.vectors: dict[str, VectorOnDisk] = {}
         self.rule: LossRule | None = None
-        self.losses: dict[int, _CachedLoss] = {}
-
-    # What is known of the rows.
-
-    @property
-    def source(self) -> Any:
-        """The source of the rows."""
-        return self._read.source
-
-    @property
-    def survey(self) -> Survey:
-        """What is known of the rows."""
-        return self._read.survey
+        self.losses: dict[int, Loss] = {}
 
     @property
     def bytes_read(self) -> int:
@@ -105,21 +104,6 @@ class RowsOnDisk(Resumable):
     def passes(self) -> int:
         """How often the rows were gone through, whether read or kept."""
         return self._read.passes
-
-    @property
-    def edges(self) -> Ints:
-        """The first row of each block, and the number of rows."""
-        return self._read.edges
-
-    @property
-    def block_bytes(self) -> int:
-        """About how many bytes the largest block takes."""
-        return self._read.block_bytes
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether rows stay in memory after the first pass."""
-        return self._read.keeps
 
     # Passes.
 
@@ -165,10 +149,11 @@ class RowsOnDisk(Resumable):
         """Iterate over blocks that can be worked on at the same time."""
         read = self._read
         if reads_rows:
-            read.count_pass()
+            with read.lock:
+                read.passes += 1
         elif not read.labelled:
             read.fill_labels()
-        if read.complete and (reads_rows or read.keeps):
+        if all(X is not None for X in read.kept):
             yield [self._run(number, X) for number, X in enumerate(read.kept)]
         elif reads_rows:
             runs = (self._run(number, X) for number, X in read.assembled())
@@ -196,20 +181,16 @@ class RowsOnDisk(Resumable):
     def loss_of(self, number: int, vectors: Mapping[str, Any]) -> Loss:
         """Return the losses of the rows of a block, which are kept if memory allows."""
         if number in self.losses:
-            return self.losses[number].loss
+            return self.losses[number]
         assert self.rule is not None
         loss = self.rule(vectors["labels"], vectors["weight"])
         taken = sum(np.asarray(each).nbytes for each in loss)
         if self._read.budget.take(taken, of=0.5):  # the other half is for what steps write
-            self.losses[number] = _CachedLoss(loss)
-            weakref.finalize(self.losses[number], self._read.budget.give_back, taken)
+            self.losses[number] = loss
+            weakref.finalize(self, self._read.budget.give_back, taken)
         return loss
 
     # Vectors.
-
-    def first_row(self) -> Floats:
-        """Return the first row, in float64."""
-        return self.survey.first_row
 
     def renew(self, *names: str) -> None:
         """Let the next step that writes these vectors write to new ones: the old ones are kept."""
@@ -261,13 +242,6 @@ class RowsOnDisk(Resumable):
                     vectors[name] = VectorOnDisk(shape, values.dtype, self._read.budget)
                 vectors[name].rows(begin, end)[...] = values
         self.vectors.update(vectors)
-
-
-class _CachedLoss:
-    """The losses of a block: they count as long as this lives."""
-
-    def __init__(self, loss: Loss) -> None:
-        self.loss = loss
 
 
 class _BlockVectors(dict[str, Any]):
@@ -325,11 +299,6 @@ class _ReadRows:
     """Blocks of rows from the parts of a source, with labels and weights. Views share it."""
 
     def __init__(self, source: RowSource, survey: Survey, regression: bool) -> None:
-        if len(source) != len(survey.rows):
-            raise ValueError(
-                f"The survey knows {len(survey.rows)} parts, but the source has {len(source)}: it "
-                "must be a survey of the same source."
-            )
         self.source, self.survey, self.regression = source, survey, regression
         self.starts = np.concatenate([[0], np.cumsum(survey.rows)])  # of parts
         self.leaves = cut_leaves(survey.n, survey.d, float(survey.size))
@@ -345,26 +314,15 @@ class _ReadRows:
         self.filled = survey.rows == 0  # parts whose labels are known
         self.labels: VectorOnDisk | None = None
         self.weight: VectorOnDisk | None = None
-        self.expanded: dict[tuple[str, int], Any] = {}
         self.lock = threading.Lock()
         self.bytes_read = self.passes = 0
         slow = source.slow and not self.keeps
         self.spool = Spool(source.options.checkpoint, survey) if slow else None
 
     @property
-    def complete(self) -> bool:
-        """Whether all rows are kept."""
-        return all(X is not None for X in self.kept)
-
-    @property
     def labelled(self) -> bool:
         """Whether all labels are known."""
         return bool(self.filled.all())
-
-    def count_pass(self) -> None:
-        """Remember that all rows are gone through."""
-        with self.lock:
-            self.passes += 1
 
     def _leaf_bytes(self) -> list[int]:
         """Return about how many bytes the rows of each leaf take, with what is beside them."""
@@ -379,19 +337,19 @@ class _ReadRows:
 
     def assembled(self) -> Iterator[tuple[int, Any]]:
         """Iterate over the numbers of blocks and their rows, as X and for compiled loops."""
-        last = _LastPart(self)
+        load = _remember_last(self.load)
         for number in range(len(self.kept)):
             rows = self.kept[number]
             if rows is None:
-                rows = self._assembled(number, last)
+                rows = self._assembled(number, load)
             yield number, rows
             del rows
 
-    def _assembled(self, number: int, last: "_LastPart") -> Any:
+    def _assembled(self, number: int, load: Callable[[int], Any]) -> Any:
         begin, end = self.edges[number : number + 2].tolist()
         X = None if self.spool is None else self.spool.read(number)
         if X is None:
-            X = self._rows(begin, end, last)
+            X = self._rows(begin, end, load)
             if self.spool is not None and not self.spool.write(number, X):
                 self.spool = None
         found = X, loops.rows.rows(X)
@@ -399,7 +357,7 @@ class _ReadRows:
             self.kept[number] = found
         return found
 
-    def _rows(self, begin: int, end: int, last: "_LastPart") -> Any:
+    def _rows(self, begin: int, end: int, load: Callable[[int], Any]) -> Any:
         cuts = self.survey.parts_between(begin, end)
         if (X := self.source.rows_between(begin, end)) is not None:
             for part, _, _ in cuts:  # reading one takes no time, but its labels are needed
@@ -410,8 +368,8 @@ class _ReadRows:
             return X
         if len(cuts) == 1:
             part, low, high = cuts[0]
-            return narrow(view_rows(last.load(part).X, low, high))
-        pieces = (view_rows(last.load(part).X, low, high) for part, low, high in cuts)
+            return narrow(view_rows(load(part).X, low, high))
+        pieces = (view_rows(load(part).X, low, high) for part, low, high in cuts)
         most = int(self.survey.numbers[[part for part, _, _ in cuts]].sum())
         return stack_rows(pieces, (end - begin, self.survey.d), self.survey.dtype, most)
 
@@ -452,7 +410,10 @@ class _ReadRows:
         n = self.survey.n
         with self.lock:
             if self.labels is None and y is not None:
-                self.labels = VectorOnDisk((n,), self._label_type(), self.budget)
+                dtype: Any = np.float64
+                if not self.regression:  # numbers of classes, which steps see as int64
+                    dtype = np.min_scalar_type(-max(len(self.survey.classes), 2))
+                self.labels = VectorOnDisk((n,), dtype, self.budget)
             if self.weight is None and weight is not None:
                 self.weight = VectorOnDisk((n,), np.float64, self.budget)
         if self.labels is not None and y is not None:
@@ -463,30 +424,14 @@ class _ReadRows:
             self.weight.rows(begin, end)[...] = weight
         self.filled[part] = True
 
-    def _label_type(self) -> Any:
-        """Return in what numbers of classes are kept: steps see them as int64."""
-        if self.regression:
-            return np.float64
-        return np.min_scalar_type(-max(len(self.survey.classes), 2))
-
     def beside_rows(self, name: str, number: int) -> Any:
         """Return the labels or the weights of a block."""
-        found = self.expanded.get((name, number))
-        if found is not None:
-            return found
         begin, end = self.edges[number : number + 2].tolist()
-        numbers = name == "labels" and not self.regression
-        dtype = np.int64 if numbers else np.float64
+        dtype = np.int64 if name == "labels" and not self.regression else np.float64
         vector = self.labels if name == "labels" else self.weight
-        if vector is not None:
-            found = vector.rows(begin, end).astype(dtype, copy=False)
-            if self.keeps:
-                self.expanded[name, number] = found
-            return found
-        if (name, -1) not in self.expanded:  # one array serves all blocks
-            longest = int(np.diff(self.edges).max())
-            self.expanded[name, -1] = np.full(longest, name == "weight", dtype=dtype)
-        return self.expanded[name, -1][: end - begin]
+        if vector is None:
+            return np.full(end - begin, name == "weight", dtype=dtype)
+        return vector.rows(begin, end).astype(dtype, copy=False)
 
     def vector_of_all(self, name: str) -> "VectorOnDisk":
         """Return the labels or the weights of all rows."""
@@ -499,20 +444,17 @@ class _ReadRows:
         return found
 
 
-class _LastPart:
-    """The part that was loaded last: two blocks may share it."""
+def _remember_last(load: Callable[[int], Any]) -> Callable[[int], Any]:
+    """Return what loads parts, but not again the one that was loaded last: blocks may share it."""
+    held: dict[int, Any] = {}
 
-    def __init__(self, read: _ReadRows) -> None:
-        self.read = read
-        self.number, self.part = -1, None
+    def load_unless_held(part: int) -> Any:
+        if part not in held:
+            held.clear()  # not two at a time
+            held[part] = load(part)
+        return held[part]
 
-    def load(self, number: int) -> Any:
-        """Return a part, which is loaded unless it is the last."""
-        if number != self.number:
-            self.number, self.part = -1, None  # not two at a time
-            self.part = self.read.load(number)
-            self.number = number
-        return self.part
+    return load_unless_held
 
 
 def _largest_run(sizes: list[int], memory: int) -> tuple[int, int]:
@@ -537,17 +479,8 @@ def _largest_run(sizes: list[int], memory: int) -> tuple[int, int]:
 
 def _give_back_memory() -> None:
     """Let the system have what was freed; else the C library keeps about as much again."""
-    trim = _find_trim()
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _find_trim() -> Any:
-    try:
-        return ctypes.CDLL(None).malloc_trim  # of glibc
-    except (OSError, TypeError, AttributeError):
-        return None
+    with suppress(OSError, TypeError, AttributeError):  # only glibc has it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _default_memory() -> int:
@@ -567,3 +500,154 @@ def _read_limit(path: str) -> int | None:
         return int(Path(path).read_text())
     except (OSError, ValueError):  # there is none, or it says "max"
         return None
+
+
+# ------------------------------------------------------------------- scratch files
+
+# These have no name, so that they vanish with what uses them or with the process, however that
+# ends.
+
+
+class _ScratchFile:
+    """A file without a name."""
+
+    def __init__(self, folder: Path | None) -> None:
+        if folder is not None:  # a checkpoint may be the first one
+            folder.mkdir(parents=True, exist_ok=True)
+        self.file = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115
+        weakref.finalize(self, self.file.close)
+
+    def allocate(self, size: int) -> None:
+        """Find out here that a disk is full, not in a compiled loop."""
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(self.file.fileno(), 0, max(size, 1))
+        else:
+            self.file.truncate(size)
+
+    def write(self, array: npt.NDArray[Any], at: int) -> int:
+        """Write numbers from a byte on; return the byte after them."""
+        view = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        while len(view):
+            written = os.pwrite(self.file.fileno(), view[:_WRITTEN], at)
+            view, at = view[written:], at + written
+        return at
+
+    def map(self, dtype: Any, shape: tuple[int, ...], at: int, **how: bool) -> npt.NDArray[Any]:
+        """Return numbers from a byte on, mapped into memory."""
+        return map_numbers(self.file, dtype, shape, at, **how)
+
+
+class Spool:
+    """Blocks in a scratch file: what takes long to read, or to transform, is read once."""
+
+    def __init__(self, folder: Path | None, survey: Survey) -> None:
+        self.folder, self.survey = folder, survey
+        self.file: _ScratchFile | None = None
+        self.end = 0
+        self.places: dict[int, list[tuple[Any, tuple[int, ...], int]]] = {}
+
+    def write(self, number: int, X: Any) -> bool:
+        """Write a block; return False if there is no space for all of them."""
+        places = []
+        try:
+            if self.file is None:
+                self.file = _ScratchFile(self.folder)
+                survey, folder = self.survey, self.folder or tempfile.gettempdir()
+                each = survey.dtype.itemsize + 8 * survey.sparse
+                needed = survey.size * each + 8 * survey.n * survey.sparse
+                if shutil.disk_usage(folder).free < _SPARE_DISK * needed:
+                    return False
+            for array in [X.data, X.indices, X.indptr] if self.survey.sparse else [X]:
+                places.append((array.dtype, array.shape, self.end))
+                end = self.file.write(array, self.end)
+                self.end = -(-end // _PAGE) * _PAGE  # so that arrays are aligned as others are
+        except OSError:  # the disk is full: parts are read again
+            return False
+        self.places[number] = places
+        return True
+
+    def read(self, number: int) -> Any:
+        """Return a block, which is mapped into memory; None if it was not written."""
+        if self.file is None or number not in self.places:
+            return None
+        arrays = [self.file.map(*place, ahead=True) for place in self.places[number]]
+        if not self.survey.sparse:
+            return arrays[0]
+        data, indices, indptr = arrays
+        X = sp.csr_array((len(indptr) - 1, self.survey.d), dtype=data.dtype)
+        X.data, X.indices, X.indptr = data, indices, indptr
+        return X
+
+
+class Budget:
+    """How many bytes of vectors are in memory, and where the others go."""
+
+    def __init__(self, limit: int, folder: Path | None) -> None:
+        self.limit, self.folder = limit, folder
+        self.used = 0
+        self.lock = threading.RLock()  # what is collected in the middle of it gives back, too
+
+    def take(self, count: int, of: float = 1.0) -> bool:
+        """Return whether so many bytes more are within a share of the limit: then they count."""
+        with self.lock:
+            fits = self.used + count <= self.limit * of
+            self.used += count * fits
+            return fits
+
+    def give_back(self, count: int) -> None:
+        """Count so many bytes less."""
+        with self.lock:
+            self.used -= count
+
+
+class VectorOnDisk:
+    """Numbers of all rows, in memory or in a scratch file: what ``RowsOnDisk.vector`` returns."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, budget: Budget) -> None:
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        self._array: npt.NDArray[Any] | None = None
+        size = int(np.prod(shape)) * self.dtype.itemsize
+        if budget.take(size):
+            self._array = np.empty(shape, dtype=self.dtype)
+            weakref.finalize(self, budget.give_back, size)
+            return
+        self._file = _ScratchFile(budget.folder)
+        try:
+            self._file.allocate(size)
+        except OSError as full:
+            where = budget.folder or tempfile.gettempdir()
+            raise OSError(
+                full.errno,
+                f"{full.strerror}: a scratch file of {size} bytes is needed, since memory= does "
+                "not hold all numbers that belong to rows; set checkpoint= to a folder with enough "
+                "space",
+                str(where),
+            ) from full
+
+    @classmethod
+    def holding(cls, array: npt.NDArray[Any], budget: Budget) -> "VectorOnDisk":
+        """Return a vector that is this array, or has its numbers if memory does not hold it."""
+        made = cls(array.shape, array.dtype, budget)
+        if made._array is not None:
+            made._array = array
+        else:
+            made._file.write(array, 0)
+        return made
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def rows(self, begin: int, end: int) -> npt.NDArray[Any]:
+        """Return the numbers of some rows: writing to them changes the vector."""
+        if self._array is not None:
+            return self._array[begin:end]
+        each = int(np.prod(self.shape[1:])) * self.dtype.itemsize
+        shape = (end - begin, *self.shape[1:])
+        return self._file.map(self.dtype, shape, begin * each, writable=True)
+
+    def array(self) -> npt.NDArray[Any]:
+        """Return the numbers of all rows as one array, which takes as much memory as they do."""
+        return self._array if self._array is not None else self.rows(0, len(self)).copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.array(), dtype=dtype, copy=copy)

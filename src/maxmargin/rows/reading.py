@@ -3,22 +3,9 @@
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any
 
-
-class Reader(Protocol):
-    """Rows in blocks, which count how often and how much is read of them."""
-
-    @property
-    def passes(self) -> int:
-        """How often the rows were gone through."""
-        ...
-
-    @property
-    def bytes_read(self) -> int:
-        """How many bytes of them were read."""
-        ...
-
+Reader = Any  # rows in blocks, which count their passes and the bytes_read of them
 
 _reader: "weakref.ref[Reader] | None" = None  # what was read last
 _counted: list[Reader] | None = None

@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,3 +140,63 @@ def map_numbers(
         options = {"flags": mmap.MAP_SHARED | mmap.MAP_POPULATE, "prot": mmap.PROT_READ}
     held = mmap.mmap(file.fileno(), length, offset=begin, **options)
     return np.frombuffer(held, dtype, count, offset - begin).reshape(shape)
+
+
+@dataclass(frozen=True)
+class NpyFile:
+    """An array in a file, whose rows are read when they are needed."""
+
+    stamp: FileStamp
+    dtype: Any
+    shape: tuple[int, ...]
+    offset: int
+    fortran: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.shape[0]
+
+    def take(self, begin: int, end: int, *, ahead: bool = False) -> Any:
+        """Return some rows; ``ahead``: they are read now, not when they are used."""
+        self.stamp.check()
+        return self.map(begin, end, ahead=ahead)
+
+    def map(self, begin: int, end: int, *, ahead: bool = False) -> Any:
+        """Return some rows of a file that may be another one with the same rows."""
+        width = int(np.prod(self.shape[1:], dtype=np.int64))
+        if self.fortran:
+            rows = np.memmap(self.stamp.path, self.dtype, "r", self.offset, self.shape, order="F")
+            return np.array(rows[begin:end], order="C")
+        place = self.offset + begin * width * self.dtype.itemsize
+        shape = end - begin, *self.shape[1:]
+        with Path(self.stamp.path).open("rb") as file:
+            return map_numbers(file, self.dtype, shape, place, ahead=ahead)
+
+
+def open_npy(path: Path) -> NpyFile:
+    """Return the array of a ``.npy`` file."""
+    refuse_missing(path)
+    try:
+        array: Any = np.lib.format.open_memmap(path, mode="r")
+    except ValueError as wrong:
+        raise DataFileError(
+            f"{path}: not an array of numpy, or it is cut off, or it holds Python objects "
+            f"({wrong}); write numbers or texts with numpy.save"
+        ) from wrong
+    fortran = array.ndim > 1 and not array.flags.c_contiguous
+    return NpyFile(FileStamp.of(path), array.dtype, array.shape, array.offset, fortran)
+
+
+def file_of_memmap(array: Any) -> NpyFile | None:
+    """Return the rows of a memory map as a file; None if it is none, or may differ from one."""
+    root = array
+    while isinstance(root.base, np.memmap):
+        root = root.base
+    known = isinstance(root.base, mmap.mmap) and root.filename is not None
+    if not known or array.mode == "c" or array.dtype.hasobject or not Path(root.filename).exists():
+        return None
+    fortran = array is root and array.flags.f_contiguous and not array.flags.c_contiguous
+    if not fortran and not array.flags.c_contiguous:
+        return None
+    offset = root.offset + array.ctypes.data - root.ctypes.data
+    return NpyFile(FileStamp.of(Path(root.filename)), array.dtype, array.shape, offset, fortran)

@@ -7,7 +7,8 @@ are finite. What it returns is small, whatever the number of rows.
 import math
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,11 +38,6 @@ class ColumnSums(NamedTuple):
     largest_column: int  # … and where it stands
 
     @property
-    def sums(self) -> Floats:
-        """The sum of each column."""
-        return self.means * self.rows
-
-    @property
     def variances(self) -> Floats:
         """The variance of each column, as ``numpy.var`` has it."""
         return self.deviations / max(self.rows, 1)
@@ -61,6 +57,17 @@ class TargetRange(NamedTuple):
         """The standard deviation, as ``numpy.std`` has it."""
         return math.sqrt(self.deviations / max(self.rows, 1))
 
+    def joined(self, other: "TargetRange") -> "TargetRange":
+        """Return the range of the targets of both."""
+        rows, apart = self.rows + other.rows, other.mean - self.mean
+        return TargetRange(
+            rows,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.mean + apart * (other.rows / rows),
+            self.deviations + other.deviations + apart**2 * (self.rows * (other.rows / rows)),
+        )
+
 
 class ClassCounts(NamedTuple):
     """The classes in their order, with the number and the weight of the rows of each."""
@@ -72,43 +79,18 @@ class ClassCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known of rows in parts after one pass over them.
+    """What is known of rows in parts after one pass over them."""
 
-    Parameters
-    ----------
-    rows, numbers : int64 arrays
-        How many rows each part has, and how many numbers they are made of (stored ones, if sparse).
-    d : int
-        Columns.
-    dtype : dtype
-        float32 or float64.
-    sparse : bool
-        Whether parts are CSR matrices.
-    columns : ColumnSums
-        Means and scatter of columns, and the largest squared norm.
-    first_row : array of shape (d,)
-        The first row of all.
-    weighted : bool
-        Whether the source has weights; without them every row weighs 1.
-    total_weight : float
-        The sum of the weights.
-    labels : ClassCounts or None
-        The classes, if labels were surveyed.
-    targets : TargetRange or None
-        The range of targets, if these were surveyed instead.
-    """
-
-    rows: Ints
-    numbers: Ints
+    rows: Ints  # of each part
+    numbers: Ints  # that the rows of each part are made of (stored ones, if sparse)
     d: int
     dtype: np.dtype[Any]
     sparse: bool
     columns: ColumnSums
-    first_row: Floats
-    weighted: bool
-    total_weight: float
-    labels: ClassCounts | None = None
-    targets: TargetRange | None = None
+    first_row: Floats  # of all, of shape (d,)
+    total_weight: float  # without weights every row weighs 1
+    labels: ClassCounts | None = None  # if these were asked for …
+    targets: TargetRange | None = None  # … or these
 
     @property
     def n(self) -> int:
@@ -159,18 +141,8 @@ class Survey:
 def survey(source: Any, *, targets: bool = False) -> Survey:
     """Read all parts once and return what must be known of them before fitting.
 
-    Parameters
-    ----------
-    source : RowSource
-        The rows.
-    targets : bool, default=False
-        Whether y holds numbers to be predicted, instead of labels of classes.
-
-    Raises
-    ------
-    ValueError
-        If a part cannot be learnt from: NaN or infinity, negative weights, another number of
-        columns, labels of another kind. The message begins with the part.
+    With ``targets``, y holds numbers to be predicted, instead of labels of classes. A part that
+    cannot be learnt from is a ValueError that begins with its name.
 
     Examples
     --------
@@ -211,7 +183,6 @@ def survey_part(source: RowSource, part: int, loaded: Part, targets: bool = Fals
         sparse=source.sparse,
         columns=columns,
         first_row=first,
-        weighted=source.weighted,
         total_weight=float(rows if weight is None else math.fsum(weight)),
         labels=labels,
         targets=scatter,
@@ -337,15 +308,17 @@ def merge_surveys(source: RowSource, surveys: Iterable[Survey]) -> Survey:
     """Return the survey of all rows from those of the parts, which come in their order."""
     parts = []
     tree = Tree(merge_columns)
-    first_row = None
+    first_row, nothing = None, np.zeros(0)
     for number, each in enumerate(surveys):
         tree.put(number, each.columns)
         if first_row is None and each.n:
             first_row = each.first_row
-        parts.append(_without_columns(each))
+        short = each.columns._replace(means=nothing, deviations=nothing)
+        parts.append(replace(each, columns=short, first_row=nothing))  # nothing as long as a row
     rows = np.array([part.n for part in parts], dtype=np.int64)
     if first_row is None:
         raise ValueError(f"The {len(parts)} parts have no rows: there is nothing to learn from.")
+    targets = [part.targets for part in parts if part.targets is not None and part.n]
     return Survey(
         rows=rows,
         numbers=np.array([part.size for part in parts], dtype=np.int64),
@@ -354,18 +327,10 @@ def merge_surveys(source: RowSource, surveys: Iterable[Survey]) -> Survey:
         sparse=parts[0].sparse,
         columns=tree.result(),
         first_row=first_row,
-        weighted=source.weighted,
         total_weight=math.fsum(part.total_weight for part in parts),
         labels=None if parts[0].labels is None else _merge_classes(source, parts),
-        targets=_merge_targets(parts),
+        targets=reduce(TargetRange.joined, targets) if targets else None,
     )
-
-
-def _without_columns(part: Survey) -> Survey:
-    """Return the survey of a part without what is as long as a row."""
-    nothing = np.zeros(0)
-    columns = part.columns._replace(means=nothing, deviations=nothing)
-    return Survey(**{**vars(part), "columns": columns, "first_row": nothing})
 
 
 def _merge_classes(source: RowSource, parts: list[Survey]) -> ClassCounts:
@@ -395,21 +360,3 @@ def _kind(classes: npt.NDArray[Any]) -> str:
         return _KINDS.get(classes.dtype.kind, str(classes.dtype))
     kinds = {_KINDS.get(np.asarray(each).dtype.kind, type(each).__name__) for each in classes}
     return " and ".join(sorted(kinds))
-
-
-def _merge_targets(parts: list[Survey]) -> TargetRange | None:
-    total = TargetRange(0, math.inf, -math.inf, 0.0, 0.0)
-    for part in parts:
-        if part.targets is None or not part.n:
-            continue
-        one, other = total, part.targets
-        rows = one.rows + other.rows
-        apart = other.mean - one.mean
-        total = TargetRange(
-            rows,
-            min(one.low, other.low),
-            max(one.high, other.high),
-            one.mean + apart * (other.rows / rows),
-            one.deviations + other.deviations + apart**2 * (one.rows * (other.rows / rows)),
-        )
-    return total if total.rows else None

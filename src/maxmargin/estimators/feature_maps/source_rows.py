@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin._typing import Ints
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.linear.blocked import Opened
-from maxmargin.estimators.surveyed import resolve_kernel
 from maxmargin.kernels import Kernel
+from maxmargin.kernels.prepared import Source
 from maxmargin.rows.blocks import Block, join
 from maxmargin.rows.row_source import RowSource
 from maxmargin.validation.data import name_overflow, stacked
@@ -86,6 +86,22 @@ def is_sparse(X: Any) -> bool:
 
 def resolved(kernel: Kernel, X: Any) -> Kernel:
     """Return a kernel with numbers instead of gamma="scale" and "auto"."""
-    if isinstance(X, SourceRows):
-        return resolve_kernel(kernel, X.columns)
-    return kernel.resolved(X)
+    if not isinstance(X, SourceRows):
+        return kernel.resolved(X)
+    return kernel.resolve(_KnownColumns(X.columns.means, X.columns.variances))
+
+
+class _KnownColumns(Source):
+    """What is known of the columns of rows, for kernels with gamma="scale"."""
+
+    def __init__(self, means: Floats, variances: Floats) -> None:
+        super().__init__(np.zeros((1, len(means))))
+        self.means, self.variances = means, variances
+
+    def variance(self) -> float:
+        """Return the variance of all entries."""
+        return float(self.variances.mean() + self.means.var())
+
+    def take_columns(self, numbers: Any) -> "_KnownColumns":
+        """Return a selection of the columns."""
+        return _KnownColumns(self.means[numbers], self.variances[numbers])

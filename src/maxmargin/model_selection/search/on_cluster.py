@@ -25,7 +25,7 @@ from maxmargin.model_selection.search.evaluation import (
 from maxmargin.model_selection.search.plan import Family, Split, Stage, View, group
 from maxmargin.model_selection.search.run import SearchRun, lay_out_starts
 from maxmargin.model_selection.search.shared_gram import state_jobs, suits_matrix
-from maxmargin.rows.cluster import run_tasks, scheduler_info, share, submit, threads_of
+from maxmargin.rows.cluster import Cluster
 from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.validation.sklearn_private import fit_and_score
 
@@ -56,7 +56,8 @@ class ClusterRun(SearchRun):
     def __init__(self, client: Any, fits: SearchFits, candidates: Any, **given: Any) -> None:
         super().__init__(fits, candidates, **given)
         values = [getattr(fits, each.name) for each in fields(fits)]
-        self._client, self._data = client, share(client, SearchFits, *values)  # a future
+        self._cluster = Cluster(client)
+        self._data = self._cluster.share(SearchFits, *values)  # a future
         self._bundles: list[tuple[Any, Bundle]] = []  # with the future of their view
         self.tasks = 0
 
@@ -82,7 +83,7 @@ class ClusterRun(SearchRun):
         kernels: dict[str, list[Family]] = {}
         for family in suited:
             kernels.setdefault(repr(named_kernel(family.machine)), []).append(family)
-        enough = _TASKS_PER_THREAD * threads_of(self._client)
+        enough = _TASKS_PER_THREAD * len(self._cluster.threads())
         views: list[tuple[Any, list[list[Split]]]]
         if stage.steps is None:
             # To compute a matrix for each split again is worth it only for workers without work.
@@ -90,7 +91,7 @@ class ClusterRun(SearchRun):
             views = [(None, [splits] if together else [[split] for split in splits])]
         else:
             views = [
-                (submit(self._client, _make_view, self._data, stage.steps, split), [[split]])
+                (self._cluster.submit(_make_view, self._data, stage.steps, split), [[split]])
                 for split in splits
             ]
         alone = [[family] for family in stage.families if family not in suited]
@@ -111,7 +112,7 @@ class ClusterRun(SearchRun):
     def _run(self, todo: list[tuple[Any, Bundle]]) -> Iterator[BundleResult]:
         self.tasks += len(todo)
         arguments = [(self._data, view, bundle) for view, bundle in todo]
-        return run_tasks(self._client, _evaluate, arguments, "a search")
+        return self._cluster.run(_evaluate, arguments, "a search")
 
     def _solve_to_tol(self, chosen: Ints, pool: Executor) -> None:
         del pool
@@ -181,10 +182,9 @@ def _evaluate_on_matrix(
 
 def ask_for_memory(client: Any) -> int | None:
     """Return the bytes for kernel values of a task on the smallest worker; None: no limit."""
-    workers = scheduler_info(client)["workers"].values()
     limits = [
         worker["memory_limit"] // (2 * max(1, worker["nthreads"]))
-        for worker in workers
+        for worker in Cluster(client).workers().values()
         if worker.get("memory_limit")
     ]
     return min(limits, default=None)
@@ -202,9 +202,10 @@ def fit_each(
 
     ``tasks`` has parameters, rows to learn from, and rows to score.
     """
-    data = share(client, _SearchedRows, *rows)
+    cluster = Cluster(client)
+    data = cluster.share(_SearchedRows, *rows)
     arguments = [(data, estimator, *task, options) for task in tasks]
-    return list(run_tasks(client, _fit_one, arguments, "a search"))
+    return list(cluster.run(_fit_one, arguments, "a search"))
 
 
 def _fit_one(
