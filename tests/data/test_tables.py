@@ -115,7 +115,7 @@ FILES: dict[str, tuple[str | bytes, Any, list[Any], str]] = {
 
 
 def in_runs(size: int, patch: pytest.MonkeyPatch) -> None:
-    for module, name in ((source, "CHUNK"), (tables, "CHUNK"), (tables, "RUN")):
+    for module, name in ((source, "CHUNK"), (tables, "CHUNK")):
         patch.setattr(module, name, size)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from maxmargin.data.columns import Labelled, prepare_table
 from maxmargin.data.layout import TASKS, Layout
 from maxmargin.data.svmlight import read_svmlight
-from maxmargin.data.table import find_label, open_table, read_table
+from maxmargin.data.table import find_label, read_table
 from maxmargin.data.tables import kind_of
 from maxmargin.data.text import open_source
 from maxmargin.errors import DataFileError
@@ -127,21 +127,13 @@ def read_labelled(
         kind = kind_of(opened)
     if kind == "svmlight":
         return _read_svmlight(path, label, zero_based, task)
-    if kind == "text":
-        _refuse_one_column(path, label)
     table = read_table(path, label)
     if table.width < 2:
-        raise DataFileError(f"{path}: only one column; a table needs a label and a feature")
+        raise DataFileError(
+            f"{path}: only one column; a table needs a label and at least one feature, separated "
+            "by commas, semicolons, tabs or spaces"
+        )
     return prepare_table(table, find_label(table.names, table.width, label, table.file), task)
-
-
-def _refuse_one_column(path: Path, label: str | int | None) -> None:
-    with open_table(path, label) as opened:
-        if opened.width < 2:
-            raise DataFileError(
-                f"{path}: only one column; a table needs a label and at least one feature, "
-                "separated by commas, semicolons, tabs or spaces"
-            )
 
 
 def _read_svmlight(
