@@ -213,13 +213,10 @@ def _kind(table: Table, index: int) -> _Kind:
         return _Kind(False, True, None)
     n, too_many = len(table.numbers), "has too many different values for a class"
     words = column.words is not None or (bool(column.notation) and table.has_texts(index))
-    values = column.values[~column.missing]
-    if not words and np.any(values != np.trunc(values)):
+    different = np.arange(column.distinct) if words else column.values[~column.missing]
+    if np.any(different != np.trunc(different)):
         return _Kind(False, False, too_many)
-    different = np.unique(values)
-    if words:
-        different = np.arange(len(different))
-    unfit = None
+    different, unfit = np.unique(different), None
     if len(different) > max(MANY_NUMBERS, n / 2) or _are_measured(different, n):
         unfit = too_many
     elif len(different) < 2:

@@ -99,7 +99,9 @@ class Column(NamedTuple):
     @property
     def distinct(self) -> int:
         """The number of different values that are not missing."""
-        return len(np.unique(self.values[~self.missing]))
+        if self.words is None:
+            return len(np.unique(self.values[~self.missing]))
+        return int(np.count_nonzero(np.bincount(self.values + 1, minlength=1)[1:]))
 
     def cells(self) -> Any:
         """Return floats with NaN, or an array of str with None, for missing cells."""
@@ -176,8 +178,8 @@ def encode(cells: Any, missing: frozenset[str] = MISSING) -> tuple[Any, Any]:
     import pyarrow.compute as pc
 
     if isinstance(cells, pa.ChunkedArray):
-        cells = cells.combine_chunks()
-    coded = cells.dictionary_encode()
+        cells = cells.unify_dictionaries().combine_chunks()
+    coded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
     stripped = pc.utf8_trim_whitespace(coded.dictionary).dictionary_encode()
     texts = stripped.dictionary
     absent = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(missing), texts.type))

@@ -315,7 +315,7 @@ def open_rows(text: Text, dialect: Dialect, width: int) -> OpenTable:
     def pieces(kinds: Mapping[int, bool]) -> Iterator[Piece]:
         skipped = len("".join(text.head[: dialect.skip]).encode())
         chunks = iter(text.chunks)
-        runs = _cut_rows(chain([next(chunks)[skipped:]], chunks), CHUNK)
+        runs = _cut_rows(chain([next(chunks)[skipped:]], chunks))
         return parse_rows(runs, dialect, width, kinds, text.file)
 
     return OpenTable(
@@ -326,21 +326,21 @@ def open_rows(text: Text, dialect: Dialect, width: int) -> OpenTable:
 # ------------------------------------------------------------------- text to columns
 
 
-def _cut_rows(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+def _cut_rows(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Iterate over runs of complete lines, which are rows if quotation marks are in order."""
     parts: list[bytes] = []
     for chunk in chunks:
         parts.append(chunk)
         length = sum(map(len, parts))
-        if length < size:
+        if length < CHUNK:
             continue
         text = b"".join(parts)
         end = _end_of_rows(text) or (text.rfind(b"\n") + 1 if length > _LONGEST_ROW else 0)
         if end:
             yield text[:end]
         parts = [text[end:]]
-    if any(parts):
-        yield b"".join(parts)
+    if rest := b"".join(parts).rstrip(b"\n"):
+        yield rest
 
 
 def _end_of_rows(text: bytes) -> int:
@@ -361,22 +361,22 @@ def parse_rows(
     """Iterate over the rows of runs of text, of which the first begins after ``dialect.skip``."""
     before = dialect.skip
     for text in runs:
-        piece = _parse(text, before, dialect, width, kinds) if text.strip(b"\n") else None
-        if piece is not None:
-            yield piece
-        elif text.strip(b"\n"):
+        lines = text.count(b"\n") + (not text.endswith(b"\n"))
+        columns = _parse(text, lines, dialect, width, kinds)
+        if columns is None:
             rows = dialect.rows(split_lines(chain([text], runs)), file, before, strict=True)
             yield from _parse_slowly(rows, width, kinds, file)
             return
-        before += text.count(b"\n")
+        yield Piece(columns, np.arange(before + 1, before + 1 + lines))
+        before += lines
 
 
 def _parse(
-    text: bytes, before: int, dialect: Dialect, width: int, kinds: Mapping[int, bool]
-) -> Piece | None:
-    """Return rows as Arrow reads them; None if that is not how they are meant.
+    text: bytes, lines: int, dialect: Dialect, width: int, kinds: Mapping[int, bool]
+) -> dict[int, Any] | None:
+    """Return columns as Arrow reads them; None if that is not how they are meant.
 
-    It is not, if a row is not one line, or if there are marks of quotation within a cell.
+    It is not, if a line is not a row, or if there are quotation marks within a cell.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -389,18 +389,15 @@ def _parse(
         if quoted:
             return None
         text = re.sub(rb"(?m)^ | $", b"", re.sub(rb"[ \t]+", b" ", text))
-    rows = text.rstrip(b"\n").count(b"\n") + 1
     # If a number is none, or infinite, the cells are needed as texts.
     for wanted in (kinds, dict.fromkeys(kinds, False)):
         try:
-            columns = _read_csv(text, dialect, width, wanted)
+            table = _read_csv(text, dialect, width, wanted)
         except pa.ArrowInvalid:
             continue
-        if len(columns) != rows:
-            return None
-        found = dict(zip(wanted, columns.columns, strict=True))
+        found = dict(zip(wanted, table.columns, strict=True))
         if not any(wanted[j] and pc.any(pc.is_inf(found[j])).as_py() for j in wanted):
-            return Piece(found, np.arange(before + 1, before + 1 + rows))
+            return found if table.num_rows == lines else None
     return None
 
 
@@ -409,7 +406,8 @@ def _read_csv(text: bytes, dialect: Dialect, width: int, kinds: Mapping[int, boo
     import pyarrow.csv as arrow_csv
 
     names = [str(j) for j in range(width + dialect.trailing)]
-    types = {str(j): pa.float64() if plain else pa.string() for j, plain in kinds.items()}
+    words = pa.dictionary(pa.int32(), pa.string())
+    types = {str(j): pa.float64() if plain else words for j, plain in kinds.items()}
     return arrow_csv.read_csv(
         pa.BufferReader(text),
         read_options=arrow_csv.ReadOptions(column_names=names, block_size=1 << 21),
@@ -430,7 +428,10 @@ def _parse_slowly(
     while block := list(islice(rows, _ROWS)):
         for line, cells in block:
             check_width(cells, width, f"{file}:{line}")
-        columns = {j: pa.array([cells[j] for _, cells in block], pa.string()) for j in kinds}
+        columns = {
+            j: pa.array([cells[j] for _, cells in block], pa.string()).dictionary_encode()
+            for j in kinds
+        }
         yield Piece(columns, np.array([line for line, _ in block], dtype=np.int64))
 
 
@@ -510,8 +511,10 @@ def read_cells(array: Any, column: str, before: int) -> Cells:
     import pyarrow as pa
 
     kind, written = array.type, str(array.type)
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind) and kind.value_type != pa.string():
         array, kind = array.cast(kind.value_type), kind.value_type
+    if pa.types.is_dictionary(kind):
+        return Cells("texts", array, written)
     if kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null()):
         return Cells("texts", array.cast(pa.string()), written)
     found = read_values(array, column, before)
