@@ -1,8 +1,7 @@
 """Data: rows opened wherever they are, labelled files, layouts of later files, and conversion."""
 
-from maxmargin.data.columns import Labelled
+from maxmargin.data.columns import Labelled, read_labelled
 from maxmargin.data.convert import convert
-from maxmargin.data.labelled import read_labelled
 from maxmargin.data.later import read_rows
 from maxmargin.data.layout import Layout
 from maxmargin.data.opening import open

@@ -27,7 +27,6 @@ from maxmargin.data.tables import (
     OpenTable,
     Piece,
     Row,
-    begin_rows,
     kind_of,
     open_rows,
     open_text,
@@ -167,9 +166,8 @@ def find_columns(opened: DataSource, kind: str, layout: Layout) -> tuple[OpenTab
         except DataFileError as wrong:
             failures.append((len(rows[0][1]), wrong))
             continue
-        dialect = begin_rows(dialect, rows[found.header :], text)
         text.remarks.extend(found.remarks)
-        return open_rows(text, dialect, found.width), found
+        return open_rows(text, dialect.begin(rows[found.header :], text), found.width), found
     raise max(failures, key=lambda failure: failure[0])[1]
 
 
@@ -348,8 +346,8 @@ class LaterRows:
             return labels[kept], kept
         fractions = np.flatnonzero(kept & (labels != np.trunc(labels)))
         if len(fractions):
-            wrong = CellError("the label is not a whole number, as the labels were in training")
-            raise self._misfit(wrong, fractions[0], -1, piece.numbers)
+            why = CellError("the label is not a whole number, as the labels were in training")
+            raise self._misfit(why, fractions[0], -1, piece.numbers)
         return whole_numbers(labels[kept]), kept
 
     def _misfit(self, wrong: CellError, cells: Any, j: int, numbers: Any) -> DataFileError:

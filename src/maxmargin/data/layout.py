@@ -6,7 +6,7 @@ layout of the training file, and what is written differently is refused.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
@@ -37,7 +37,7 @@ class LabelColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The column of the labels."""
 
     position: _Place
-    kind: Literal["integers", "numbers", "words"] = "integers"
+    kind: Annotated[str, msgspec.Meta(pattern=r"^(?:integers|numbers|words)\Z")] = "integers"
     notation: tuple[str, ...] = ()
 
 
@@ -84,15 +84,15 @@ class Layout:
     ("Column 'id' was not there in training and is left out.",)
     """
 
-    kind: Literal["table", "svmlight"]
+    kind: Annotated[str, msgspec.Meta(pattern=r"^(?:table|svmlight)\Z")]
     n_features: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
-    task: Literal[None, "classification", "regression"] = None
+    task: Annotated[str, msgspec.Meta(pattern=r"^(?:classification|regression)\Z")] | None = None
     zero_based: bool = False
     width: int = 0
     names: tuple[str, ...] | None = None
     label: LabelColumn | None = None
     columns: tuple[FeatureColumn, ...] = ()
-    delimiter: Literal[";", "\t", "|", ",", " ", None] = None
+    delimiter: Annotated[str, msgspec.Meta(pattern=r"^[;\t|, ]\Z")] | None = None
 
     @property
     def label_name(self) -> str | None:

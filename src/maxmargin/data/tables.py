@@ -132,15 +132,17 @@ class Dialect(NamedTuple):
     delimiter: str
     trailing: bool = False  # each row ends in a delimiter
     skip: int = 0  # lines before the first row
-    comments: bool = False  # before it, which are left out
+
+    def begin(self, rows: list[Row], text: "Text") -> "Dialect":
+        """Return the dialect with the lines skipped that stand before the first of some rows."""
+        return self._replace(skip=rows[0][0] - 1 if rows else len(text.head))
 
     def rows(self, lines: Iterable[str], file: str, before: int, strict: bool) -> Iterator[Row]:
         """Iterate over the line and the cells of each row that is not blank, by Python's csv."""
         if self.delimiter == " ":
             lines = (line.replace("\t", " ") for line in lines)
-        reader = csv.reader(
-            lines, delimiter=self.delimiter, skipinitialspace=True, strict=strict
-        )  # fmt: skip
+        written = {"delimiter": self.delimiter, "skipinitialspace": True, "strict": strict}
+        reader = csv.reader(lines, **written)  # type: ignore[arg-type]
         line, may_end_blank = before, self.trailing or self.delimiter == " "
         try:
             for cells in reader:
@@ -215,7 +217,10 @@ def read_head(text: Text, delimiter: str | None) -> tuple[Dialect, list[Row]]:
         marked -= 1  # as wide as the table: its header
     if marked == len(rows):
         raise DataFileError(f"{text.file}: only comments; it needs at least one row")
-    return dialect._replace(comments=marked > 0), rows[marked:]
+    note = "Lines at the start that are marked with # are left out."
+    if marked and note not in text.remarks:
+        text.remarks.append(note)
+    return dialect, rows[marked:]
 
 
 def _is_marked(cells: list[str]) -> bool:
@@ -253,14 +258,7 @@ def find_start(text: Text, delimiter: str | None, label: str | int | None) -> St
     if names and rest and all(len(cells) == len(names) + 1 for _, cells in rest):
         names = ["", *names]  # R writes the names of rows without a name for their column
     rows = rest if names else rows
-    return Start(begin_rows(dialect, rows, text), names, len(names or first), rows)
-
-
-def begin_rows(dialect: Dialect, rows: list[Row], text: Text) -> Dialect:
-    """Return a dialect that skips the lines before the first of some rows, and note comments."""
-    if dialect.comments:
-        text.remarks.append("Lines at the start that are marked with # are left out.")
-    return dialect._replace(skip=rows[0][0] - 1 if rows else len(text.head))
+    return Start(dialect.begin(rows, text), names, len(names or first), rows)
 
 
 def _is_header(first: list[str], rest: list[list[str]], label: str | int | None) -> bool:
@@ -527,17 +525,15 @@ def _read_json(opened: DataSource) -> tuple[list[str], Iterator[Any]]:
     import pyarrow.json as arrow_json
 
     content = b"".join(decode(opened.chunks, opened.name).chunks)
-    way_out = (
-        "write one record per line, and the values of a column alike (in pandas, "
-        'frame.to_json(path, orient="records", lines=True)), or save the table as CSV'
-    )
-    if not content.lstrip().startswith(b"{"):
-        raise DataFileError(f"{opened.name}: JSON, but not JSON lines; {way_out}")
     options = arrow_json.ReadOptions(block_size=min(len(content) + 1, 2**31 - 1))
     try:
         table = arrow_json.read_json(pa.BufferReader(content), options)
     except (pa.ArrowException, ValueError) as wrong:
-        raise DataFileError(f"{opened.name}: not JSON lines ({wrong}); {way_out}") from wrong
+        raise DataFileError(
+            f"{opened.name}: not JSON lines ({wrong}); write one record per line, and the values "
+            'of a column alike (in pandas, frame.to_json(path, orient="records", lines=True)), or '
+            "save the table as CSV"
+        ) from wrong
     kinds = [pa.string() if column.type == pa.bool_() else column.type for column in table.columns]
     named = zip(table.column_names, kinds, strict=True)
     return table.column_names, iter(table.cast(pa.schema(list(named))).to_batches())
