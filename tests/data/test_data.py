@@ -64,14 +64,6 @@ def test_csv_round_trip_is_exact(
     assert_array_equal(data.y, table[:, -1])
 
 
-@pytest.mark.parametrize("ending", PACKERS)
-@pytest.mark.parametrize(("name", "text"), [("a.csv", "1,2\n3,4\n"), ("a.svm", "2 1:1\n4 1:3\n")])
-def test_packed_files_read_the_same(tmp_path: Path, ending: str, name: str, text: str) -> None:
-    data = read(tmp_path, PACKERS[ending](text.encode()), name + ending)
-    assert_array_equal(dense(data.X), [[1], [3]])
-    assert_array_equal(data.y, [2, 4])
-
-
 @pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.t", "rows.dat", "ROWS.SVM", "a.scale"])
 def test_svmlight_is_recognised(tmp_path: Path, name: str) -> None:
     data = read(tmp_path, "# made by hand\n\n+1 1:0.5 3:-2 # good\n-1 2:1e-3\n", name)
@@ -207,18 +199,6 @@ def test_commas_that_nothing_explains_are_refused(tmp_path: Path) -> None:
 def test_what_is_no_number_stays_words(tmp_path: Path, cells: list[str]) -> None:
     data = read(tmp_path, column("c", cells), "a.csv")
     assert data.X[:, 0].tolist() == cells
-
-
-SPELLINGS = ["", "NA", "n/a", "NaN", "null", "None", "?", "-", ".", " ", "#N/A"]
-
-
-def test_missing_numbers_become_nan_and_then_medians(tmp_path: Path) -> None:
-    cells = [*SPELLINGS, *(str(i % 5) for i in range(189))]
-    data = read(tmp_path, column("age", cells), "a.csv")
-    assert data.X.dtype == np.float64
-    assert_array_equal(np.isnan(data.X[:, 0]), np.arange(200) < len(SPELLINGS))
-    assert remarked(data, "Empty cells of column 'age' (11 in all)", "median")
-    assert_array_equal(data.prepare.fit_transform(data.X)[:11, 0], np.full(11, 2.0))
 
 
 def test_many_missing_numbers_are_marked(tmp_path: Path) -> None:
@@ -491,20 +471,6 @@ def test_pixels_that_are_never_set_are_no_label(tmp_path: Path) -> None:
     assert data.feature_names == ["column 2", "column 3"]
 
 
-def test_measurements_alone_are_left_to_regression(tmp_path: Path) -> None:
-    data = read(tmp_path, table("a,price", lambda i: f"{wave(i)},{wave(i + 3)}"), "a.csv")
-    assert data.label_name == "price"
-    assert data.y.dtype == np.float64
-
-
-def test_another_possible_label_is_remarked(tmp_path: Path) -> None:
-    data = read(
-        tmp_path, table("sex,age,port", lambda i: f"{'mf'[i % 2]},{wave(i)},{i % 3}"), "a.csv"
-    )
-    assert data.label_name == "port"
-    assert remarked(data, "No column is named label, target, class or y", "'port', is taken as")
-
-
 @pytest.mark.parametrize(
     ("text", "header"),
     [
@@ -651,18 +617,6 @@ def test_frames_that_pandas_writes_are_read_back(tmp_path: Path) -> None:
         ]
         assert_allclose(data.X[:, 1].astype(float), days)
         assert_array_equal(data.y, frame["label"])
-
-
-def test_fast_and_careful_reading_agree(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    rows = [f"{a!r},{b!r},{int(a > b)}" for a, b in rng.normal(size=(2500, 2)).tolist()]
-    plain = read(tmp_path, "\n".join(["a,b,label", *rows]), "a.csv")
-    careful = read(tmp_path, "\n".join(["a,b,label", *rows, "NA,NA,1"]), "a.csv")
-    assert plain.prepare is None
-    assert careful.prepare is not None
-    assert_array_equal(careful.X[:-1], plain.X)
-    assert_array_equal(careful.y[:-1], plain.y)
-    assert_array_equal(careful.numbers[:-1], plain.numbers)
 
 
 # What is wrong is named: file, line, and the way out.

@@ -144,8 +144,10 @@ def test_all_spellings_of_missing_cells_are_gaps(tmp_path: Path) -> None:
     cells = [*MISSING, *(str(i % 5) for i in range(40))]
     text = "a,b,label\n" + "".join(f"{c},{wave(i)},{i % 2}\n" for i, c in enumerate(cells))
     (tmp_path / "a.csv").write_text(text)
-    X = read_labelled(tmp_path / "a.csv").X
-    assert np.isnan(X[:, 0]).tolist() == [i < len(MISSING) for i in range(len(cells))]
+    data = read_labelled(tmp_path / "a.csv")
+    assert np.isnan(data.X[:, 0]).tolist() == [i < len(MISSING) for i in range(len(cells))]
+    assert "Empty cells of column 'a' (14 in all) are filled with the median" in data.remarks[0]
+    assert data.prepare.fit_transform(data.X)[:14, 0].tolist() == [2.0] * 14
 
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {

@@ -306,30 +306,19 @@ def resembles_measurement(y: Any) -> bool:
     >>> resembles_measurement(np.arange(60) % 30), resembles_measurement(np.arange(60) % 30 * 7)
     (False, True)
     """
-    return y.dtype.kind in "iuf" and _are_measured(np.unique(y), len(y))
+    return y.dtype.kind in "iuf" and _are_measured(y)
 
 
-def _are_measured(different: Any, n: int) -> bool:
-    count = len(different)
-    if np.any(different != np.trunc(different)):
+def _are_measured(values: Any) -> bool:
+    n = len(values)
+    if np.any(values != np.trunc(values)):
         return True
+    different = np.unique(values)
+    count = len(different)
     if count <= np.clip(n / 2, 5, MANY_NUMBERS):
         return False
     gapless = different[0] in (0, 1) and different[-1] - different[0] == count - 1
     return not (gapless and count <= n / 2) and (count > n / FEW_ROWS or count > MOST_CODES)
-
-
-def _is_quantity(table: Table, index: int) -> bool:
-    try:
-        column = table.column(index)
-    except DataFileError:
-        return False
-    moments = {"dates", "times"}.intersection(column.notation)
-    if column.words is not None or moments or column.missing.all():
-        return False
-    named = table.names and _says_id(table.names[index])
-    values = column.values[~column.missing]
-    return _are_measured(np.unique(values), len(values)) and not _numbers_rows(column, bool(named))
 
 
 class _Kind(NamedTuple):
@@ -337,25 +326,29 @@ class _Kind(NamedTuple):
 
     classes: bool  # few different values, each in several rows
     words: bool
-    unfit: str | None  # why it is no label, if it is a measurement or a name, or says nothing
+    quantity: bool  # a measurement that is no date
+    unfit: str | None  # why it is no class, if it is a measurement or a name, or says nothing
 
 
 def _kind(table: Table, index: int) -> _Kind:
     try:
         column = table.column(index)
     except DataFileError:  # which is raised if the column is used
-        return _Kind(False, True, None)
+        return _Kind(False, True, False, None)
     n, too_many = len(table.numbers), "has too many different values for a class"
+    measured = column.words is None and _are_measured(column.values[~column.missing])
+    named = bool(table.names and _says_id(table.names[index]))
+    moments = not {"dates", "times"}.isdisjoint(column.notation)
+    quantity = measured and not moments and not _numbers_rows(column, named)
     words = column.words is not None or (bool(column.notation) and table.has_texts(index))
-    different = np.arange(column.distinct) if words else column.values[~column.missing]
-    if np.any(different != np.trunc(different)):
-        return _Kind(False, False, too_many)
-    different, unfit = np.unique(different), None
-    if len(different) > max(MANY_NUMBERS, n / 2) or _are_measured(different, n):
+    if measured and not words:
+        return _Kind(False, False, quantity, too_many)
+    different, unfit = column.distinct, None
+    if different > n / 2:
         unfit = too_many
-    elif len(different) < 2:
-        unfit = "has one value only" if len(different) else "is empty"
-    return _Kind(2 <= len(different) <= min(CLASSES, n / 2), words, unfit)
+    elif different < 2:
+        unfit = "has one value only" if different else "is empty"
+    return _Kind(2 <= different <= min(CLASSES, n / 2), words, quantity, unfit)
 
 
 def _find_label_column(table: Table, named: int | None, task: str | None) -> tuple[int, list[str]]:
@@ -375,7 +368,7 @@ def _find_label_column(table: Table, named: int | None, task: str | None) -> tup
     others = [j for j in range(last) if kinds[j].classes]
     if kinds[last].unfit and others:
         clear = _is_clear(table, others, kinds)
-        if task is None and not clear and _is_quantity(table, last):
+        if task is None and not clear and kinds[last].quantity:
             return last, taken
         return _take_other(table, others, f"{_shown(table, last)}, {kinds[last].unfit}", clear)
     words = [j for j, kind in enumerate(kinds) if kind.words]
@@ -435,7 +428,7 @@ def _read_labels(table: Table, index: int, task: str | None) -> tuple[Any, Any, 
         except DataFileError:  # all but a few are numbers
             if len(np.unique(y)) > len(y) / 2:
                 raise
-        if _is_quantity(table, index):
+        if _kind(table, index).quantity:
             return _read_labels(table, index, "regression")  # such as prices with their currency
     return y, rows, notation
 
