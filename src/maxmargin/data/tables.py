@@ -46,7 +46,6 @@ _SVMLIGHT_LINE = re.compile(r"\s*[^\s:,;]+(?:[ \t]+(?:\d+|qid):\S*)+\s*(?:#.*)?"
 _FIRST_LINE = re.compile(r"^[^\S\n]*[^\s#].*", re.MULTILINE)
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
 is_index_of_rows = re.compile(r"__index_level_\d+__").fullmatch  # as pandas names it
-_is_odd_quote = re.compile(rb'[^,;\t|"\n]"[^,;\t|"\n]').search
 
 Row = tuple[int, list[str]]  # line number, cells
 
@@ -381,7 +380,7 @@ def _parse(
 
     quoted = b'"' in text
     # A row of one column that is empty would be a blank line.
-    if width + dialect.trailing < 2 or (quoted and _is_odd_quote(text)):
+    if width + dialect.trailing < 2 or (quoted and not _are_cells_quoted(text, dialect.delimiter)):
         return None
     if dialect.delimiter == " ":
         if quoted:
@@ -397,6 +396,19 @@ def _parse(
         if not any(wanted[j] and pc.any(pc.is_inf(found[j])).as_py() for j in wanted):
             return found if table.num_rows == lines else None
     return None
+
+
+def _are_cells_quoted(text: bytes, delimiter: str) -> bool:
+    """Tell whether all quotation marks stand at the edges of cells, or are doubled."""
+    data = np.frombuffer(b"\n" + text + b"\n", np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    opening, closing = quotes[::2], quotes[1::2]
+    if len(opening) > len(closing):
+        return False
+    edges, doubled = (ord(delimiter), ord("\n")), opening[1:] == closing[:-1] + 1
+    opens, closes = np.isin(data[opening - 1], edges), np.isin(data[closing + 1], edges)
+    return bool((opens[1:] | doubled).all() and (closes[:-1] | doubled).all()
+                and opens[0] and closes[-1])  # fmt: skip
 
 
 def _read_csv(text: bytes, dialect: Dialect, width: int, kinds: Mapping[int, bool]) -> Any:
