@@ -341,7 +341,7 @@ def _find_label(path: Path, label: str | None) -> tuple[Any, tuple[str, ...]]:
 def with_label_kind(source: Any, kind: str) -> Any:
     """Return rows whose labels are read as such, whatever those of the first rows look like."""
     if source.layout.kind == "table" and source.layout.label is not None:
-        label = source.layout.label._replace(kind=kind)
+        label = replace(source.layout.label, kind=kind)
         source.layout = replace(source.layout, label=label)
     return source
 

@@ -22,7 +22,8 @@ _FIELDS = {
 _Place = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class FeatureColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True)
+class FeatureColumn:
     """A column of X: where it stands in the file, and how its cells are written."""
 
     position: _Place
@@ -33,7 +34,8 @@ class FeatureColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How numbers are written, if not plainly."""
 
 
-class LabelColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True)
+class LabelColumn:
     """The column of the labels."""
 
     position: _Place
@@ -112,14 +114,15 @@ class Layout:
 
     def to_json(self) -> dict[str, Any]:
         """Return the layout as values that JSON has."""
-        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
-        return {name: found[name] for name in _FIELDS[self.kind]}
+        fields = {name: getattr(self, name) for name in _FIELDS[self.kind]}
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(fields))
+        return found
 
     @classmethod
     def from_json(cls, found: Any) -> "Layout":
         """Return the layout that ``to_json`` gave; anything else is a ValueError."""
         layout = msgspec.convert(found, cls)
-        _require(found.keys() == set(_FIELDS[layout.kind]), "fields are missing or unknown")
+        _require(layout.to_json() == found, "fields are missing or unknown")
         if layout.kind == "svmlight":
             return layout
         label, columns, width = layout.label, layout.columns, layout.width
