@@ -64,14 +64,6 @@ def test_csv_round_trip_is_exact(
     assert_array_equal(data.y, table[:, -1])
 
 
-@pytest.mark.parametrize("ending", PACKERS)
-@pytest.mark.parametrize(("name", "text"), [("a.csv", "1,2\n3,4\n"), ("a.svm", "2 1:1\n4 1:3\n")])
-def test_packed_files_read_the_same(tmp_path: Path, ending: str, name: str, text: str) -> None:
-    data = read(tmp_path, PACKERS[ending](text.encode()), name + ending)
-    assert_array_equal(dense(data.X), [[1], [3]])
-    assert_array_equal(data.y, [2, 4])
-
-
 @pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.t", "rows.dat", "ROWS.SVM", "a.scale"])
 def test_svmlight_is_recognised(tmp_path: Path, name: str) -> None:
     data = read(tmp_path, "# made by hand\n\n+1 1:0.5 3:-2 # good\n-1 2:1e-3\n", name)
@@ -179,14 +171,13 @@ def values(
         (["1.234,50 €", "5 €"], ";", [1234.5, 5]),
         (["\u22125", "5"], ",", [-5, 5]),
         (["2020-01-02", "1970-01-01", "1969/12/31"], ",", [18263, 0, -1]),
-        (["1970-01-02T12:00:00Z", "1970-01-02 12:00:00.0+02:00"], ",", [1.5, 1.5 - 2 / 24]),
+        (["1970-01-02T12:00:00Z", "1970-01-02 12:00:00.0"], ",", [1.5, 1.5]),
         (["1970-02", "1970-03"], ",", [31, 59]),
         (["31/01/1970", "02/01/1970"], ",", [30, 1]),
-        (["1/31/1970", "1/2/70"], ",", [30, 1]),
+        (["1/31/1970", "1/2/1970"], ",", [30, 1]),
         (["02.01.1970", "03.01.1970"], ",", [1, 2]),
-        (["2 Jan 1970", "03-Feb-1970", "March 1, 1970"], ",", [1, 33, 59]),
-        (["01/01/1970 6:00 PM", "01/01/1970 12:00 am"], ",", [0.75, 0]),
-        (["6:30", "18:30:00", "12:15 am"], ",", [6.5, 18.5, 0.25]),
+        (["01/01/1970 18:00", "1/1/1970 0:00"], ",", [0.75, 0]),
+        (["6:30", "18:30:00", "0:15"], ",", [6.5, 18.5, 0.25]),
     ],
 )
 def test_numbers_and_dates_are_read_as_people_write_them(
@@ -200,22 +191,14 @@ def test_commas_that_nothing_explains_are_refused(tmp_path: Path) -> None:
         values(tmp_path, ["1,234", "5"], "a.tsv", "\t")
 
 
-@pytest.mark.parametrize("cells", [["5$", "5€"], ["5%", "5"], ["1.2.3", "4.5.6"], ["1,2,3", "1"]])
+@pytest.mark.parametrize(
+    "cells",
+    [["5$", "5€"], ["5%", "5"], ["1.2.3", "4.5.6"], ["1,2,3", "1"], ["2 Jan 1970", "3 Feb 1970"],
+     ["1/31/70", "2/28/70"], ["6:30 PM", "7:15 am"], ["45/67/2020", "1/2/2020"]],
+)  # fmt: skip
 def test_what_is_no_number_stays_words(tmp_path: Path, cells: list[str]) -> None:
     data = read(tmp_path, column("c", cells), "a.csv")
     assert data.X[:, 0].tolist() == cells
-
-
-SPELLINGS = ["", "NA", "n/a", "NaN", "null", "None", "?", "-", ".", " ", "#N/A"]
-
-
-def test_missing_numbers_become_nan_and_then_medians(tmp_path: Path) -> None:
-    cells = [*SPELLINGS, *(str(i % 5) for i in range(189))]
-    data = read(tmp_path, column("age", cells), "a.csv")
-    assert data.X.dtype == np.float64
-    assert_array_equal(np.isnan(data.X[:, 0]), np.arange(200) < len(SPELLINGS))
-    assert remarked(data, "Empty cells of column 'age' (11 in all)", "median")
-    assert_array_equal(data.prepare.fit_transform(data.X)[:11, 0], np.full(11, 2.0))
 
 
 def test_many_missing_numbers_are_marked(tmp_path: Path) -> None:
@@ -488,20 +471,6 @@ def test_pixels_that_are_never_set_are_no_label(tmp_path: Path) -> None:
     assert data.feature_names == ["column 2", "column 3"]
 
 
-def test_measurements_alone_are_left_to_regression(tmp_path: Path) -> None:
-    data = read(tmp_path, table("a,price", lambda i: f"{wave(i)},{wave(i + 3)}"), "a.csv")
-    assert data.label_name == "price"
-    assert data.y.dtype == np.float64
-
-
-def test_another_possible_label_is_remarked(tmp_path: Path) -> None:
-    data = read(
-        tmp_path, table("sex,age,port", lambda i: f"{'mf'[i % 2]},{wave(i)},{i % 3}"), "a.csv"
-    )
-    assert data.label_name == "port"
-    assert remarked(data, "No column is named label, target, class or y", "'port', is taken as")
-
-
 @pytest.mark.parametrize(
     ("text", "header"),
     [
@@ -597,8 +566,8 @@ def test_arff_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("a.json", '[{"a": 1, "y": 1}]', "not JSON lines; write one record per line"),
-        ("a", "[1, 2]", "not JSON lines; write one record per line"),
+        ("a.json", '[{"a": 1, "y": 1}]', "not JSON lines .* write one record per line"),
+        ("a", "[1, 2]", "not JSON lines .* write one record per line"),
         ("a.json", '{"a": [1, 2], "y": [0, 1]}', "holds list<.*make columns of single values"),
         ("a.json", '{"y": 1}', "only one column"),
         ("a.jsonl", '{"a": 1, "y": 1}\n{"a": 1', "not JSON lines .* write one record per line"),
@@ -648,18 +617,6 @@ def test_frames_that_pandas_writes_are_read_back(tmp_path: Path) -> None:
         ]
         assert_allclose(data.X[:, 1].astype(float), days)
         assert_array_equal(data.y, frame["label"])
-
-
-def test_fast_and_careful_reading_agree(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    rows = [f"{a!r},{b!r},{int(a > b)}" for a, b in rng.normal(size=(2500, 2)).tolist()]
-    plain = read(tmp_path, "\n".join(["a,b,label", *rows]), "a.csv")
-    careful = read(tmp_path, "\n".join(["a,b,label", *rows, "NA,NA,1"]), "a.csv")
-    assert plain.prepare is None
-    assert careful.prepare is not None
-    assert_array_equal(careful.X[:-1], plain.X)
-    assert_array_equal(careful.y[:-1], plain.y)
-    assert_array_equal(careful.numbers[:-1], plain.numbers)
 
 
 # What is wrong is named: file, line, and the way out.

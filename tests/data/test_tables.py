@@ -1,5 +1,7 @@
 """Tables as people have them: small files that must be read as they are meant, or refused."""
 
+import contextlib
+import csv
 import io
 from pathlib import Path
 from typing import Any
@@ -115,7 +117,7 @@ FILES: dict[str, tuple[str | bytes, Any, list[Any], str]] = {
 
 
 def in_runs(size: int, patch: pytest.MonkeyPatch) -> None:
-    for module, name in ((source, "CHUNK"), (tables, "CHUNK"), (tables, "RUN")):
+    for module, name in ((source, "CHUNK"), (tables, "CHUNK")):
         patch.setattr(module, name, size)
 
 
@@ -144,8 +146,10 @@ def test_all_spellings_of_missing_cells_are_gaps(tmp_path: Path) -> None:
     cells = [*MISSING, *(str(i % 5) for i in range(40))]
     text = "a,b,label\n" + "".join(f"{c},{wave(i)},{i % 2}\n" for i, c in enumerate(cells))
     (tmp_path / "a.csv").write_text(text)
-    X = read_labelled(tmp_path / "a.csv").X
-    assert np.isnan(X[:, 0]).tolist() == [i < len(MISSING) for i in range(len(cells))]
+    data = read_labelled(tmp_path / "a.csv")
+    assert np.isnan(data.X[:, 0]).tolist() == [i < len(MISSING) for i in range(len(cells))]
+    assert "Empty cells of column 'a' (14 in all) are filled with the median" in data.remarks[0]
+    assert data.prepare.fit_transform(data.X)[:14, 0].tolist() == [2.0] * 14
 
 
 REFUSED: dict[str, tuple[str | bytes, str]] = {
@@ -162,6 +166,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "one column": ("a\n1\n2\n", "only one column"),
     "day or month first": (table("a,y", lambda i: f"0{i % 9 + 1}/05/2020,{i % 2}"),
                            r"column 1 \(a\): no date tells whether .* write the dates as"),
+    "an open quotation mark at the end": ('a,b,y\n1,2,0\n1,2,"1\n', r":3: .* quotation marks"),
     "an open quotation mark": ('a,b,y\n' + "1,2,3\n" * 3000 + '1,"2,4\n', "quotation marks"),
 }  # fmt: skip
 
@@ -173,6 +178,28 @@ def test_other_files_are_refused(tmp_path: Path, kind: str) -> None:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DataFileError, match=rf"a\.csv.*{words}"):
         read_labelled(path)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_quotation_marks_are_read_as_by_python(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    signs = ['"', "a", "1", ",", ",", "\n", " ", '""', 'b"', '"x"', ',"', '",']
+    for _ in range(60):
+        cells = "".join(rng.choice(signs, rng.integers(2, 12)))
+        text = f"g,h\nu,v\nu,v\nu,v\n{cells}\nu,v\n"
+        lines = csv.reader(io.StringIO(text, newline="\n"), skipinitialspace=True, strict=True)
+        wanted = None
+        with contextlib.suppress(csv.Error):
+            wanted = [row for row in lines if len(row) > 1 or (row and row[0].strip())][1:]
+        if wanted is None or any(len(row) != 2 for row in wanted):
+            with pytest.raises(DataFileError):
+                read_table(io.BytesIO(text.encode()))
+            continue
+        read = read_table(io.BytesIO(text.encode()))
+        found = zip(*(read.column(j).cells().tolist() for j in range(2)), strict=True)
+        assert [[cell or "" for cell in row] for row in found] == [
+            [cell.strip() for cell in row] for row in wanted
+        ]
 
 
 def test_words_in_a_later_part_are_named_by_their_line(tmp_path: Path) -> None:

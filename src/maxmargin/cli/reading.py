@@ -24,7 +24,6 @@ from sklearn.model_selection import train_test_split
 from maxmargin.data import open as open_rows
 from maxmargin.data import read_labelled
 from maxmargin.data.columns import QUANTITY_NAMES, resembles_measurement
-from maxmargin.data.layout import LabelColumn
 from maxmargin.data.opening import find_files, read_names
 from maxmargin.data.table import find_label
 from maxmargin.rows.cluster import connect
@@ -266,10 +265,9 @@ def _find_label(path: Path, label: str | None) -> tuple[Any, tuple[str, ...]]:
 
 def with_label_kind(source: Any, kind: str) -> Any:
     """Return rows whose labels are read as such, whatever those of the first rows look like."""
-    label = source.layout.label
-    if source.layout.kind == "table" and label is not None:
-        changed = LabelColumn(label.position, kind, label.notation)
-        source.layout = replace(source.layout, label=changed)
+    if source.layout.kind == "table" and source.layout.label is not None:
+        label = replace(source.layout.label, kind=kind)
+        source.layout = replace(source.layout, label=label)
     return source
 
 

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from maxmargin.data.columns import Labelled
+from maxmargin.data.columns import Labelled, read_labelled
 from maxmargin.data.convert import convert
-from maxmargin.data.labelled import read_labelled
 from maxmargin.data.later import read_rows
 from maxmargin.data.layout import Layout
 from maxmargin.data.opening import open

@@ -2,36 +2,36 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.data.columns import fill_rows
+from maxmargin.data.columns import fill_rows, listed
 from maxmargin.data.layout import Layout
 from maxmargin.data.notation import (
     MISSING,
     NO_LABEL,
     CellError,
     encode,
-    is_missing,
     reread_column,
     reread_labels,
     resembles_value,
     whole_numbers,
 )
 from maxmargin.data.svmlight import iterate_svmlight
+from maxmargin.data.table import find_text
 from maxmargin.data.tables import (
     Cells,
     OpenTable,
     Piece,
     Row,
-    Text,
-    begin_rows,
     kind_of,
     open_rows,
     open_text,
     open_typed,
+    read_cells,
     read_head,
     require_pyarrow,
     strip_cells,
@@ -47,8 +47,8 @@ from maxmargin.data.text import (
 )
 from maxmargin.errors import DataFileError, did_you_mean
 
-_SHOWN = 5
 _NOT_SVMLIGHT = {*TABLE_ENDINGS, *JSON_ENDINGS, *ARROW_ENDINGS, ".arff"}
+_KINDS = {"percent": "numbers with a percent sign", "dates": "dates", "times": "times of day"}
 
 
 class RowBlock(NamedTuple):
@@ -150,91 +150,56 @@ def _read_table(
 
 def find_columns(opened: DataSource, kind: str, layout: Layout) -> tuple[OpenTable, Found]:
     """Open a later file, and find the columns of the layout in it."""
-    if kind == "text":
-        return _find_in_text(open_text(opened), TABLE_ENDINGS.get(opened.extension), layout)
-    table = open_typed(opened, kind)
-    if layout.names is None or table.names is None:
-        return table, _find_by_place(table.width, layout, table.file)
-    return table, _find_by_name(table.names, layout, table.file)
-
-
-def _find_in_text(text: Text, by_name: str | None, layout: Layout) -> tuple[OpenTable, Found]:
-    wanted = by_name if by_name and any(by_name in line for line in text.head) else None
-    failures: list[tuple[int, DataFileError]] = []
+    if kind != "text":
+        table = open_typed(opened, kind)
+        if layout.names is None or table.names is None:
+            return table, _find_by_place(table.width, layout, table.file)
+        return table, _find_by_name(table.names, layout, table.file)
+    text, failures = open_text(opened), []
     # None, with which it is guessed, comes last: words may have blanks in them.
-    for delimiter in (*filter(None, dict.fromkeys((wanted, layout.delimiter))), None):
+    by_name = TABLE_ENDINGS.get(opened.extension)
+    known = (by_name if text.has(by_name) else None, layout.delimiter)
+    for delimiter in (*filter(None, dict.fromkeys(known)), None):
         dialect, rows = read_head(text, delimiter)
-        if not rows:
-            raise DataFileError(f"{text.file}: only comments; it needs at least one row")
         try:
-            found = _find_columns(rows, layout, text.file)
+            found = _find_in_text(rows, layout, text.file)
         except DataFileError as wrong:
             failures.append((len(rows[0][1]), wrong))
             continue
-        dialect = begin_rows(dialect, rows[found.header :], text)
         text.remarks.extend(found.remarks)
-        return open_rows(text, dialect, found.width), found
+        return open_rows(text, dialect.begin(rows[found.header :], text), found.width), found
     raise max(failures, key=lambda failure: failure[0])[1]
 
 
 # ------------------------------------------------------------------- columns found again
 
 
-def _find_columns(ahead: list[Row], layout: Layout, file: str) -> Found:
-    line, cells = ahead[0]
-    first, rest = strip_cells(cells), [cells for _, cells in ahead[1:]]
+def _find_in_text(rows: list[Row], layout: Layout, file: str) -> Found:
+    line, first = rows[0][0], strip_cells(rows[0][1])
     if layout.names is None:
-        found = _find_by_place(len(first), layout, file)
-        _refuse_header(first, found, layout, f"{file}:{line}")
-        return found
-    if _is_header(first, layout):
-        if rest and all(len(cells) == len(first) + 1 for cells in rest):
+        return _find_by_place(len(first), layout, file)
+    wanted = [layout.names[column.position] for column in layout.columns]
+    if _is_header(first, wanted, layout):
+        if rows[1:] and all(len(cells) == len(first) + 1 for _, cells in rows[1:]):
             first = ["", *first]  # R writes the names of rows without a name for their column
         return _find_by_name(first, layout, file)._replace(header=True)
-    named = ", ".join(repr(name) for name in _wanted_names(layout)[:_SHOWN])
-    way_out = f"write the names of the columns in the first line ({named}, …), as in training"
-    if len(first) not in (layout.width, layout.width - 1):
-        raise DataFileError(f"{file}:{line}: none of the columns' names is in this line; {way_out}")
-    found = _find_by_place(len(first), layout, file)
-    if all(column.words for column in layout.columns):
-        raise DataFileError(f"{file}:{line}: this may be a header or a row; {way_out}")
-    _refuse_header(first, found, layout, f"{file}:{line}")
-    return found
+    why = "none of the columns' names is in this line"
+    if len(first) in (layout.width, layout.width - 1):
+        if not all(column.words for column in layout.columns):
+            return _find_by_place(len(first), layout, file)
+        why = "this may be a header or a row"
+    raise DataFileError(
+        f"{file}:{line}: {why}; write the names of the columns in the first line "
+        f"({listed(list(map(repr, wanted)))}), as in training"
+    )
 
 
-def _wanted_names(layout: Layout) -> list[str]:
-    assert layout.names is not None
-    return [layout.names[column.position] for column in layout.columns]
-
-
-def _is_header(first: list[str], layout: Layout) -> bool:
-    wanted, there = _wanted_names(layout), set(first)
-    if any(wanted) and all(name in there for name in wanted):
+def _is_header(first: list[str], wanted: list[str], layout: Layout) -> bool:
+    there = set(first)
+    if any(wanted) and there.issuperset(wanted):
         return True
     names = [*wanted, layout.label_name or ""]
     return any(name and name in there and not resembles_value(name) for name in names)
-
-
-def _refuse_header(first: list[str], found: Found, layout: Layout, place: str) -> None:
-    import pyarrow as pa
-
-    cells = [
-        (first[place], column)
-        for place, column in zip(found.places, layout.columns, strict=True)
-        if not column.words and not is_missing(first[place])
-    ]
-    for cell, column in cells:
-        try:
-            reread_column(pa.array([cell]), False, column.notation)
-        except CellError:
-            continue
-        return
-    if cells:
-        way_out = "remove the header" if layout.names is None else "name the columns as in training"
-        raise DataFileError(
-            f"{place}: {cells[0][0]!r} stands where the training file had numbers; {way_out}, or "
-            "correct the row"
-        )
 
 
 def _find_by_name(names: Sequence[str], layout: Layout, file: str) -> Found:
@@ -244,49 +209,34 @@ def _find_by_name(names: Sequence[str], layout: Layout, file: str) -> Found:
     wanted = [trained[column.position] for column in layout.columns]
     missing = [name for name, k in wanted if (name, k) not in at]
     if missing:
-        shown = ", ".join(map(repr, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
         hint = did_you_mean(missing[0], [name for name in names if name])
-        noun = "column" if len(missing) == 1 else f"{len(missing)} columns"
+        noun = "column" if len(missing) == 1 else "columns"
         raise DataFileError(
-            f"{file}: no {noun} {shown}, which the model was trained on; add what is missing, or "
-            f"name it as in training.{hint}"
+            f"{file}: no {noun} {listed(list(map(repr, missing)))}, which the model was trained "
+            f"on; add what is missing, or name it as in training.{hint}"
         )
-    for name, k in wanted:
-        if (name, k + 1) in at and (name, k + 1) not in known:
-            raise DataFileError(
-                f"{file}: more columns are named {name!r} than in training; give them names of "
-                "their own"
-            )
-    label = at.get(trained[layout.label.position]) if layout.label else None
-    remarks = _compare_headers(there, trained, known)
-    return Found(len(names), [at[key] for key in wanted], label, remarks)
+    extra = [(j, key) for j, key in enumerate(there, 1) if key not in known]
+    again = next((name for _, (name, k) in extra if k and (name, k - 1) in wanted), None)
+    if again is not None:
+        raise DataFileError(
+            f"{file}: more columns are named {again!r} than in training; give them names of "
+            "their own"
+        )
+    label, remarks, present = layout.label, [], set(there)
+    if extra:
+        shown = listed([repr(name or f"number {j}") for j, (name, _) in extra])
+        noun, was = ("Column", "was") if len(extra) == 1 else ("Columns", "were")
+        remarks.append(f"{noun} {shown} {was} not there in training and is left out.")
+    if [key for key in there if key in known] != [key for key in trained if key in present]:
+        remarks.append("The columns stand in another order than in training; names decide.")
+    at_label = at.get(trained[label.position]) if label else None
+    return Found(len(names), [at[key] for key in wanted], at_label, remarks)
 
 
 def _number_names(names: Sequence[str]) -> list[tuple[str, int]]:
-    counts: dict[str, int] = {}
-    found = []
-    for name in names:
-        found.append((name, counts.get(name, 0)))
-        counts[name] = counts.get(name, 0) + 1
-    return found
-
-
-def _compare_headers(
-    there: list[tuple[str, int]], trained: list[tuple[str, int]], known: set[tuple[str, int]]
-) -> list[str]:
-    remarks = []
-    extra = [
-        name or f"number {j}" for j, (name, k) in enumerate(there, 1) if (name, k) not in known
-    ]
-    if extra:
-        shown = ", ".join(map(repr, extra[:_SHOWN])) + (", …" if len(extra) > _SHOWN else "")
-        verb = "was" if len(extra) == 1 else "were"
-        noun, left = ("Column", "is") if len(extra) == 1 else (f"{len(extra)} columns,", "are")
-        remarks.append(f"{noun} {shown} {verb} not there in training and {left} left out.")
-    present = set(there)
-    if [key for key in there if key in known] != [key for key in trained if key in present]:
-        remarks.append("The columns stand in another order than in training; names decide.")
-    return remarks
+    """Return names with how often they came before."""
+    seen: dict[str, Iterator[int]] = {}
+    return [(name, next(seen.setdefault(name, count()))) for name in names]
 
 
 def _find_by_place(width: int, layout: Layout, file: str) -> Found:
@@ -304,9 +254,6 @@ def _find_by_place(width: int, layout: Layout, file: str) -> Found:
 
 
 # ------------------------------------------------------------------- cells to values
-
-
-_KINDS = {"percent": "numbers with a percent sign", "dates": "dates", "times": "times of day"}
 
 
 class LaterRows:
@@ -345,13 +292,13 @@ class LaterRows:
         """Return X, y and the numbers of the rows of a piece that have a label, if it is read."""
         layout, numbers = self._layout, piece.numbers
         columns = [
-            self._features(piece.columns[place], j, numbers)
-            for j, place in enumerate(self._found.places)
+            self._read(piece, j, column.words, column.notation)
+            for j, column in enumerate(layout.columns)
         ]
         X = fill_rows(columns, layout.has_words)
-        if self._label is None or self._found.label is None:
+        if self._label is None:
             return X, None, numbers
-        y, kept = self._labels(piece.columns[self._found.label], numbers)
+        y, kept = self._labels(piece)
         if kept.all():
             return X, y, numbers
         if self._need_label:
@@ -359,69 +306,54 @@ class LaterRows:
             raise DataFileError(f"{place}: there is no label; write one, or leave the row out")
         return X[kept], y, numbers[kept]
 
-    def _features(self, cells: Cells, j: int, numbers: Any) -> Any:
-        _, words, notation = self._layout.columns[j]
-        return self._reread(cells, words, notation, j, numbers)
+    def _place(self, j: int) -> int:
+        return self._found.places[j] if j >= 0 else self._found.label or 0
 
-    def _reread(
-        self, cells: Cells, words: bool, notation: tuple[str, ...], j: int, numbers: Any
-    ) -> Any:
-        if cells.kind == "nothing" or (words and cells.kind == "flags"):
-            cells = _spell_flags(cells)
-        if cells.kind == "texts":
+    def _cells(self, piece: Piece, j: int) -> Cells:
+        place = self._place(j)
+        where = f"{self._table.file}: {self._layout.describe(j, place)}"
+        return read_cells(piece.columns[place], where, piece.numbers[0])
+
+    def _read(self, piece: Piece, j: int, words: bool, notation: tuple[str, ...]) -> Any:
+        kind, values, written = self._cells(piece, j)
+        if kind == "texts":
             try:
-                return reread_column(cells.values, words, notation)
+                return reread_column(values, words, notation)
             except CellError as wrong:
-                raise self._misfit(wrong, cells, j, numbers) from wrong
+                raise self._misfit(wrong, values, j, piece.numbers) from wrong
         trained = "words" if words else next((w for w in notation if w in _KINDS), "numbers")
-        if (cells.kind if cells.kind != "flags" else "numbers") != trained:
-            raise DataFileError(
-                f"{self._table.file}: {self._describe(j)} holds {cells.type}, but in training it "
-                f"had {_KINDS.get(trained, trained)}; write the column as it was there"
-            )
-        return cells.values
+        if kind == trained:
+            return values
+        raise DataFileError(
+            f"{self._table.file}: {self._layout.describe(j, self._place(j))} holds {written}, but "
+            f"in training it had {_KINDS.get(trained, trained)}; write the column as it was there"
+        )
 
-    def _labels(self, cells: Cells, numbers: Any) -> tuple[Any, Any]:
+    def _labels(self, piece: Piece) -> tuple[Any, Any]:
         assert self._label is not None
-        _, kind, notation = self._label
-        if kind == "words" and cells.kind in ("flags", "nothing"):
-            cells = _spell_flags(cells)
+        kind, notation = self._label.kind, self._label.notation
+        cells = self._cells(piece, -1)
         if cells.kind == "texts":
             missing = MISSING if self._layout.task == "regression" else NO_LABEL
             codes, texts = encode(cells.values, missing)
             try:
                 return reread_labels(texts, kind, notation)[codes[codes >= 0]], codes >= 0
             except CellError as wrong:
-                raise self._misfit(wrong, cells, -1, numbers) from wrong
-        labels = self._reread(cells, kind == "words", notation, -1, numbers)
+                raise self._misfit(wrong, cells.values, -1, piece.numbers) from wrong
+        labels = self._read(piece, -1, kind == "words", notation)
         kept = ~np.isnan(labels)
-        labels = labels[kept] if kind == "numbers" else whole_numbers(labels[kept])
-        if kind != "numbers" and labels.dtype.kind != "i":
-            wrong_one = np.flatnonzero(labels != np.trunc(labels))[:1]
-            place = self._table.file
-            place = self._table.place(numbers[kept][wrong_one[0]]) if len(wrong_one) else place
-            raise DataFileError(
-                f"{place}: {self._describe(-1)}: the label is not a whole number, as the labels "
-                "were in training; correct it"
-            )
-        return labels, kept
+        if kind == "numbers":
+            return labels[kept], kept
+        fractions = np.flatnonzero(kept & (labels != np.trunc(labels)))
+        if len(fractions):
+            why = CellError("the label is not a whole number, as the labels were in training")
+            raise self._misfit(why, fractions[0], -1, piece.numbers)
+        return whole_numbers(labels[kept]), kept
 
-    def _describe(self, j: int) -> str:
-        place = self._found.places[j] if j >= 0 else self._found.label
-        return self._layout.describe(j, place or 0)
-
-    def _misfit(self, wrong: CellError, cells: Cells, j: int, numbers: Any) -> DataFileError:
-        codes, texts = encode(cells.values, frozenset())
-        row = int(np.argmax(codes == texts.to_pylist().index(wrong.cell)))
-        return DataFileError(f"{self._table.place(numbers[row])}: {self._describe(j)}: {wrong}")
-
-
-def _spell_flags(cells: Cells) -> Cells:
-    import pyarrow as pa
-
-    spelt = {1.0: "true", 0.0: "false"}
-    texts = [spelt.get(value) for value in cells.values.tolist()]
-    return Cells("texts", pa.array(texts, pa.string()), cells.type)
+    def _misfit(self, wrong: CellError, cells: Any, j: int, numbers: Any) -> DataFileError:
+        row = cells if wrong.cell is None else find_text(cells, wrong.cell)
+        where = self._layout.describe(j, self._place(j))
+        return DataFileError(f"{self._table.place(numbers[row])}: {where}: {wrong}")
 
 
 # ------------------------------------------------------------------- svmlight text

@@ -6,21 +6,27 @@ layout of the training file, and what is written differently is refused.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any
+
+import msgspec
 
 from maxmargin.data.notation import check_notation
-from maxmargin.data.tables import DELIMITERS
 
-KINDS = ("table", "svmlight")
 TASKS = (None, "classification", "regression")
-LABEL_KINDS = ("integers", "numbers", "words")
-_MOST_FEATURES = 2**53
+
+_BOTH = ("kind", "task", "n_features")
+_FIELDS = {
+    "svmlight": (*_BOTH, "zero_based"),
+    "table": (*_BOTH, "width", "names", "delimiter", "label", "columns"),
+}
+_Place = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class FeatureColumn(NamedTuple):
+@dataclass(frozen=True)
+class FeatureColumn:
     """A column of X: where it stands in the file, and how its cells are written."""
 
-    position: int
+    position: _Place
     """Of the column in the file, from 0."""
     words: bool = False
     """Whether the cells are words; else they are numbers, dates or times."""
@@ -28,12 +34,12 @@ class FeatureColumn(NamedTuple):
     """How numbers are written, if not plainly."""
 
 
-class LabelColumn(NamedTuple):
+@dataclass(frozen=True)
+class LabelColumn:
     """The column of the labels."""
 
-    position: int
-    kind: str = "integers"
-    """"integers", "numbers" or "words"."""
+    position: _Place
+    kind: Annotated[str, msgspec.Meta(pattern=r"^(?:integers|numbers|words)\Z")] = "integers"
     notation: tuple[str, ...] = ()
 
 
@@ -80,15 +86,15 @@ class Layout:
     ("Column 'id' was not there in training and is left out.",)
     """
 
-    kind: str
-    n_features: int
-    task: str | None = None
+    kind: Annotated[str, msgspec.Meta(pattern=r"^(?:table|svmlight)\Z")]
+    n_features: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+    task: Annotated[str, msgspec.Meta(pattern=r"^(?:classification|regression)\Z")] | None = None
     zero_based: bool = False
     width: int = 0
     names: tuple[str, ...] | None = None
     label: LabelColumn | None = None
     columns: tuple[FeatureColumn, ...] = ()
-    delimiter: str | None = None
+    delimiter: Annotated[str, msgspec.Meta(pattern=r"^[;\t|, ]\Z")] | None = None
 
     @property
     def label_name(self) -> str | None:
@@ -108,93 +114,32 @@ class Layout:
 
     def to_json(self) -> dict[str, Any]:
         """Return the layout as values that JSON has."""
-        found: dict[str, Any] = {
-            "kind": self.kind,
-            "task": self.task,
-            "n_features": self.n_features,
-        }
-        if self.kind == "svmlight":
-            return {**found, "zero_based": self.zero_based}
-        label = self.label
-        return {
-            **found,
-            "width": self.width,
-            "names": None if self.names is None else list(self.names),
-            "delimiter": self.delimiter,
-            "label": label and {**label._asdict(), "notation": list(label.notation)},
-            "columns": [
-                {**column._asdict(), "notation": list(column.notation)} for column in self.columns
-            ],
-        }
+        fields = {name: getattr(self, name) for name in _FIELDS[self.kind]}
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(fields))
+        return found
 
     @classmethod
     def from_json(cls, found: Any) -> "Layout":
         """Return the layout that ``to_json`` gave; anything else is a ValueError."""
-        svmlight = isinstance(found, dict) and found.get("kind") == "svmlight"
-        _check_fields("the layout", found, _SVMLIGHT if svmlight else _TABLE)
-        kind, task, n_features = found["kind"], found["task"], found["n_features"]
-        _require(kind in KINDS, f"the layout's kind is {kind!r}, not one of {KINDS}")
-        _require(task in TASKS, f"the layout's task is {task!r}, not one of {TASKS}")
-        _require(1 <= n_features <= _MOST_FEATURES, f"the layout has {n_features} features")
-        if svmlight:
-            return cls(**found)
-        names, width, delimiter = found["names"], found["width"], found["delimiter"]
-        if names is not None:
-            _require(all(isinstance(n, str) for n in names), "a name in the layout is no text")
-            _require(len(names) == width, "the layout's names are not as many as its columns")
-        _require(delimiter is None or delimiter in DELIMITERS, f"unknown delimiter {delimiter!r}")
-        label = None if found["label"] is None else _label(found["label"])
-        columns = tuple(map(_column, found["columns"]))
-        _require(len(columns) == n_features, f"{len(columns)} columns, not {n_features} features")
-        positions = [column.position for column in columns] + ([label.position] if label else [])
-        _require(len(set(positions)) == len(positions), "two columns of the layout are the same")
-        _require(
-            all(0 <= position < width for position in positions),
-            f"a column of the layout is not among the {width} of its table",
-        )
-        names = None if names is None else tuple(names)
-        return cls(**{**found, "names": names, "label": label, "columns": columns})
+        layout = msgspec.convert(found, cls)
+        _require(layout.to_json() == found, "fields are missing or unknown")
+        if layout.kind == "svmlight":
+            return layout
+        label, columns, width = layout.label, layout.columns, layout.width
+        places = [column.position for column in columns] + ([label.position] if label else [])
+        numbers = not any(column.words and column.notation for column in columns)
+        numbers &= not label or label.kind == "numbers" or not label.notation
+        _require(numbers, "a column that is no number has a notation of one")
+        for notation in (*(column.notation for column in columns), label.notation if label else ()):
+            check_notation(notation)
+        unnamed = layout.names is None
+        _require(unnamed or len(layout.names or ()) == width, "there is not a name per column")
+        _require(len(columns) == layout.n_features, "there is not a column per feature")
+        _require(len(set(places)) == len(places), "two columns are the same")
+        _require(max(places) < width, f"a column is not among the {width} of the table")
+        return layout
 
 
-_SVMLIGHT = {"kind": str, "task": (str, type(None)), "n_features": int, "zero_based": bool}
-_TABLE = {
-    "kind": str, "task": (str, type(None)), "n_features": int, "width": int,
-    "names": (list, type(None)), "delimiter": (str, type(None)), "label": (dict, type(None)),
-    "columns": list,
-}  # fmt: skip
-
-
-def _column(found: Any) -> FeatureColumn:
-    _check_fields("a column", found, {"position": int, "words": bool, "notation": list})
-    notation = _notation(found["notation"])
-    _require(not (found["words"] and notation), "a column of words has a notation of numbers")
-    return FeatureColumn(found["position"], found["words"], notation)
-
-
-def _label(found: Any) -> LabelColumn:
-    _check_fields("the label", found, {"position": int, "kind": str, "notation": list})
-    kind, notation = found["kind"], _notation(found["notation"])
-    _require(kind in LABEL_KINDS, f"the label's kind is {kind!r}, not one of {LABEL_KINDS}")
-    _require(kind == "numbers" or not notation, "a label that is no number has a notation of one")
-    return LabelColumn(found["position"], kind, notation)
-
-
-def _notation(words: list[Any]) -> tuple[str, ...]:
-    _require(all(isinstance(word, str) for word in words), "a notation holds what is no text")
-    check_notation(tuple(words))
-    return tuple(words)
-
-
-def _check_fields(what: str, found: Any, fields: dict[str, Any]) -> None:
-    _require(isinstance(found, dict), f"{what} must be an object, not {type(found).__name__}")
-    wrong = sorted(map(str, fields.keys() ^ found.keys()))
-    _require(not wrong, f"{what} has fields that are missing or unknown: {wrong[:5]}")
-    for field, kinds in fields.items():
-        value = found[field]
-        right = isinstance(value, kinds) and not (isinstance(value, bool) and kinds is int)
-        _require(right, f"{field!r} of {what} is of a wrong type, {type(value).__name__}")
-
-
-def _require(holds: bool, message: str) -> None:
+def _require(holds: bool, why: str) -> None:
     if not holds:
-        raise ValueError(message)
+        raise ValueError(f"the layout is damaged: {why}")
