@@ -206,7 +206,7 @@ $ maxmargin diagnose iris.csv
 Verdict: almost linearly separable
 …
 To fit it:
-  maxmargin fit iris.csv --model linear-svc --C 2.2 --multi-class ovo --scale none
+  maxmargin fit iris.csv --model linear-svc --C 0.22 --multi-class ovo --scale none
 To search for better parameters:
   maxmargin search iris.csv --model linear-svc --multi-class ovo --scale none
 """,
