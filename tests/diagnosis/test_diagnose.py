@@ -4,7 +4,7 @@ import json
 import pickle
 import warnings
 from collections.abc import Callable
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.planes import find_conflicts, find_planes, give_up
 from maxmargin.diagnosis.significance import (
     Metric,
-    chance_separable,
     compare,
     has_levelled,
     names_classes,
@@ -187,14 +186,6 @@ def test_few_hits_are_no_signal() -> None:
     assert found <= 5
 
 
-@pytest.mark.parametrize(("n", "d"), [(4, 1), (5, 2), (7, 2), (6, 3), (7, 3)])
-def test_covers_count_is_that_of_all_labellings(n: int, d: int) -> None:
-    X = np.random.default_rng(0).standard_normal((n, d))
-    labellings = np.array(list(product([0, 1], repeat=n)))
-    count = sum(len(np.unique(y)) < 2 or separable(X, y) for y in labellings)
-    assert chance_separable(n, d) == pytest.approx(count / 2**n)
-
-
 class Memory:
     """Predicts the class that a setting names, and notes what it was given."""
 
@@ -214,9 +205,8 @@ def sampled(metric: Metric, folds: Ints, over: Callable[[], bool] = bool) -> Sam
 BOTH = [Candidate("linear", (("C", 0),)), Candidate("linear", (("C", 1),))]
 
 
-@pytest.mark.parametrize("ring", [False, True])
 @pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy"])
-def test_no_fold_has_a_part_in_what_predicts_it(name: str, ring: bool) -> None:
+def test_no_fold_has_a_part_in_what_predicts_it(name: str) -> None:
     """Flip all labels of one fold: what is predicted for its rows stays the same."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 60)
@@ -225,7 +215,7 @@ def test_no_fold_has_a_part_in_what_predicts_it(name: str, ring: bool) -> None:
     for k in range(5):
         other = np.where(folds == k, 1 - y, y)
         first, second = (
-            cross_validate("", BOTH, sampled(Metric(name, labels, weight), folds), ring, Memory())
+            cross_validate("", BOTH, sampled(Metric(name, labels, weight), folds), Memory())
             for labels in (y, other)
         )
         assert (first.scores[folds == k] == second.scores[folds == k]).all()
@@ -236,10 +226,10 @@ def test_training_and_test_rows_are_apart_and_right_answers_are_counted() -> Non
     y = rng.integers(0, 2, 60)
     folds = make_folds(y, np.arange(60), rng)
     memory = Memory()
-    found = inner_mistakes(memory, BOTH, sampled(Metric.of("accuracy", y), folds), False)
+    found = inner_mistakes(memory, BOTH, sampled(Metric.of("accuracy", y), folds))
     assert all(not train & test for train, test in memory.calls)
     shares = np.array([(y == 0).mean(), (y == 1).mean()])
-    assert found.sum(axis=(0, 2)).tolist() == (4 * len(y) * (1 - shares)).tolist()
+    assert found.sum(axis=(0, 2)).tolist() == (2 * len(y) * (1 - shares)).tolist()
 
 
 def test_when_the_time_runs_out_there_is_no_answer_rather_than_another_one() -> None:
@@ -249,9 +239,9 @@ def test_when_the_time_runs_out_there_is_no_answer_rather_than_another_one() -> 
     answers = iter([False] * 3 + [True])
     soon, at_once = (sampled(metric, folds, over) for over in (lambda: next(answers), lambda: True))
     with pytest.raises(OutOfTimeError):
-        inner_mistakes(Memory(), BOTH, soon, False)
+        inner_mistakes(Memory(), BOTH, soon)
     with pytest.raises(OutOfTimeError):
-        cross_validate("", BOTH, at_once, False, Memory())
+        cross_validate("", BOTH, at_once, Memory())
 
 
 def test_equal_rows_share_a_fold_and_classes_are_spread() -> None:
@@ -298,7 +288,6 @@ def test_a_lucky_plane_is_called_one() -> None:
     rng = np.random.default_rng(0)
     found = mm.diagnose(rng.standard_normal((12, 20)), np.arange(12) % 2)
     assert found.verdict == "linearly separable"
-    assert found.evidence["separability"]["chance_if_labels_were_random"] == 1.0
     assert any("Cover" in warning for warning in found.warnings)
 
 
@@ -669,7 +658,7 @@ def test_wherever_the_time_runs_out_the_verdict_is_the_same_or_undecided(
     assert (found.verdict == "undecided") == ("time ran out" in found.reason)
 
 
-@pytest.mark.parametrize("readings", [20, 70])
+@pytest.mark.parametrize("readings", [20, 35])
 def test_time_that_runs_out_is_no_reason_for_the_dummy(
     readings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,9 +3,9 @@
 ``Ladder`` draws the rows that they are compared on, and asks the questions of either ladder.
 
 To predict fold k without having seen it, settings are chosen by fits that leave out k and one more
-fold j, scored on j. The same fits, scored on k, serve the choice for fold j. So K(K − 1)/2 fits of
-each setting are a full nested cross-validation, and the K fits around a ring still score each
-setting on two inner folds for every outer one. No label of a fold has any part in what predicts it.
+fold j, scored on j. The same fits, scored on k, serve the choice for fold j. So the K fits around a
+ring score each setting on two inner folds for every outer one. No label of a fold has any part in
+what predicts it.
 
 What is fitted follows from numbers of rows and settings, never from the clock: when the time runs
 out there is no answer (``OutOfTimeError``), rather than another one.
@@ -14,7 +14,7 @@ out there is no answer (``OutOfTimeError``), rather than another one.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations, groupby
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +59,6 @@ class Scored:
     scores: Floats  # of each class (columns), out of fold
     metric: Metric  # by which families are compared
     chosen: tuple[Candidate, ...]  # the setting of each fold
-    n_settings: int
 
     @property
     def right(self) -> Flags:
@@ -91,7 +90,6 @@ class Scored:
             "errors": int((~self.right).sum()),
             "rows": len(self.right),
             "best": self.best.to_dict(),
-            "settings": self.n_settings,
         }
 
 
@@ -176,10 +174,7 @@ class Ladder:
         if obstacle := self.obstacle(family):
             return Rung.skipped(name, obstacle)
         settings = family.settings(self.sample)
-        ring = name == "networks" or len(self.sample.y) > _SMALL
-        self.scored[name] = found = self.keep(
-            cross_validate(family.words, settings, self.sample, ring)
-        )
+        self.scored[name] = found = self.keep(cross_validate(family.words, settings, self.sample))
         message, evidence = str(found), found.to_dict()
         if rival:
             self.gain[name] = gain = self._compare(name, rival)
@@ -266,20 +261,16 @@ def cross_validate(
     name: str,
     settings: Sequence[Candidate],
     sample: Sample,
-    ring: bool,
     learn: FoldLearner = fit_settings,
 ) -> Scored:
-    """Cross-validate a family, choosing its setting inside.
-
-    With ``ring``, each outer fold has two inner ones; otherwise all others.
-    """
+    """Cross-validate a family, choosing its setting inside."""
     with threadpool_limits(1):  # the matrices are small: threads would only wait for each other
         # Rounded, so that what is equal is so in any order of the sums.
-        lost = np.round(inner_mistakes(learn, settings, sample, ring) @ sample.metric.weight, 12)
+        lost = np.round(inner_mistakes(learn, settings, sample) @ sample.metric.weight, 12)
         best = settings[int(lost.sum(axis=0).argmin())]
         chosen = tuple(settings[s] for s in lost.argmin(axis=1))
         scores = _score_held_out(learn, chosen, sample)
-    return Scored(name, best, scores, sample.metric, chosen, len(settings))
+    return Scored(name, best, scores, sample.metric, chosen)
 
 
 def _score_held_out(
@@ -306,9 +297,7 @@ def draw_curve(found: Scored, sample: Sample) -> LearningCurve:
     return LearningCurve(found.name, rows, errors, has_levelled(*wrong, found.metric))
 
 
-def inner_mistakes(
-    learn: FoldLearner, settings: Sequence[Candidate], sample: Sample, ring: bool
-) -> Floats:
+def inner_mistakes(learn: FoldLearner, settings: Sequence[Candidate], sample: Sample) -> Floats:
     """Count mistakes on inner folds: for each outer fold, setting and class.
 
     Zeros if there is nothing to choose.
@@ -318,9 +307,7 @@ def inner_mistakes(
     inner = np.zeros((n_folds, len(settings), sample.n_classes))
     if len(settings) == 1:
         return inner
-    pairs = list(combinations(range(n_folds), 2))
-    if ring and n_folds > 2:
-        pairs = [(k, (k + 1) % n_folds) for k in range(n_folds)]
+    pairs = [(k, (k + 1) % n_folds) for k in range(n_folds)]
     alike = groupby(range(len(settings)), key=lambda s: settings[s].shared)
     for group in [list(group) for _, group in alike]:
         for j, k in pairs:
@@ -342,7 +329,6 @@ _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _FEW_COSTS = (1.0, 10.0, 0.1)
 _KERNEL_COSTS = (1.0, 10.0, 100.0, 1000.0)
 _WIDTHS = (0.03, 0.125, 0.5, 2.0, 8.0, 32.0)
-_SMALL = 300  # rows up to which every two folds are left out together
 _NEIGHBOURS = (1, 3, 5, 9, 15, 25, 51)
 _PAIRWISE = 12  # classes up to which planes between every two of them are tried
 _TREE_COLUMNS = 10_000  # trees times columns that are affordable
@@ -350,7 +336,7 @@ _WEIGHTED = ("linear", "kernel", "gradient boosting")  # learners that can weigh
 
 
 def _candidate(sample: Sample, kind: str, scaled: bool, **settings: Any) -> Candidate:
-    if kind in _WEIGHTED and _is_balanced(sample):
+    if kind in _WEIGHTED and sample.metric.name == "balanced_accuracy":
         settings["class_weight"] = "balanced"
     return Candidate(kind, tuple(settings.items()), scaled, sample.sparse, sample.wide)
 
@@ -358,15 +344,6 @@ def _candidate(sample: Sample, kind: str, scaled: bool, **settings: Any) -> Cand
 def two_digits(value: float) -> float:
     """Return the value to two digits: more would be noise in a recommendation."""
     return float(f"{value:.1e}")
-
-
-def _is_rival(sample: Sample, scaled: bool) -> bool:
-    """Return whether these are the rows as they are, tried beside scaled ones."""
-    return sample.uneven and not scaled
-
-
-def _is_balanced(sample: Sample) -> bool:
-    return sample.metric.name == "balanced_accuracy"
 
 
 def _planes(sample: Sample) -> list[Candidate]:
@@ -391,7 +368,7 @@ def _planes(sample: Sample) -> list[Candidate]:
             settings.append(_candidate(sample, "hard margin", scaled))
         size = sample.spread(scaled)
         for loss, costs in losses:
-            for cost in costs[1::2] if _is_rival(sample, scaled) else costs:
+            for cost in costs:
                 C = two_digits(cost / size)
                 settings.append(_candidate(sample, "linear", scaled, C=C, **loss))
     return settings
@@ -401,7 +378,7 @@ def _kernels(sample: Sample) -> list[Candidate]:
     return [
         _candidate(sample, "kernel", scaled, C=cost, gamma=two_digits(width / size))
         for scaled, size in ((scaled, sample.spread(scaled)) for scaled in sample.forms)
-        for width in (_WIDTHS[2:5] if _is_rival(sample, scaled) else _WIDTHS)
+        for width in _WIDTHS
         for cost in _KERNEL_COSTS
     ]
 

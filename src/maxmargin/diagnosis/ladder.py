@@ -25,21 +25,13 @@ from maxmargin.diagnosis.inputs import (
     is_regression,
 )
 from maxmargin.diagnosis.learners import Candidate
-from maxmargin.diagnosis.planes import (
-    FORCED,
-    GivingUp,
-    Planes,
-    find_conflicts,
-    find_planes,
-    give_up,
-)
+from maxmargin.diagnosis.planes import GivingUp, Planes, find_conflicts, find_planes, give_up
 from maxmargin.diagnosis.regression import diagnose_numbers
 from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
 from maxmargin.diagnosis.significance import (
     ChanceTest,
     LearningCurve,
     Metric,
-    chance_separable,
     hopeless,
     names_classes,
 )
@@ -51,7 +43,7 @@ _EXPLAINED = 1 / 3  # of the constant's error: with less, structure may just not
 _SMALL = 0.15  # of the constant's error: a plane that errs no more predicts nearly all rows
 _CV_ROWS = 2500  # rows that are cross-validated when there are 30 seconds
 _CV_ROWS_OF_MANY = 2000  # with many classes
-_TREE_CLASSES = 30
+_WIDE_CLASSES = 5
 _MOST_COMBINATIONS = 1024
 
 
@@ -76,7 +68,7 @@ def diagnose(
     - Does a kernel predict better than a plane ("non-linearly separable"), or a network better
       than a kernel ("multi-layer separable")? If only neighbours or trees predict better than a
       plane, the verdict is "not linear", and the reason names them.
-    - Does anything rank rows, or name classes, better than chance ("no signal" if not)?
+    - Does anything name classes better than by chance ("no signal" if not)?
     - Do the classes overlap for good? "Inseparable" needs a learning curve that has levelled off:
       with a quarter, half and all of the rows the best method errs so much alike that its error
       cannot be on its way to 0.
@@ -90,10 +82,9 @@ def diagnose(
 
     To predict better means: on held-out rows, with settings chosen without them (nested 5-fold
     cross-validation), with p < 0.01 in a paired sign test. A plane is recommended unless something
-    is better in this sense. To be better than chance, p must be below 0.005, times the number of
-    tests, for the ranking of rows (AUC) or for accuracy beside the largest class. Nothing is
-    concluded from how well a kernel fits rows it has seen, as an RBF kernel separates any distinct
-    rows.
+    is better in this sense. To be better than chance, p must be below 0.005 in Fisher's exact
+    test of predicted and true classes. Nothing is concluded from how well a kernel fits rows it has
+    seen, as an RBF kernel separates any distinct rows.
 
     Numbers with fractions, or many different whole ones, are no classes but a regression (see
     ``task``). The questions are then: does anything predict better than a constant ("no signal" if
@@ -191,7 +182,6 @@ class _Rungs(Ladder):
     ) -> None:
         self.scoring = scoring
         self.signal: list[ChanceTest] = []
-        self.chance = 0.0
         self.curves: list[LearningCurve] = []
         self.errs, self.bound = False, ""  # what is known of the least possible error
         self.given_up: GivingUp | None = None
@@ -200,10 +190,7 @@ class _Rungs(Ladder):
         super().__init__(table, groups, clock, rng, most)
         self.draw_sample(table.y, Metric.of(scoring, table.y[self.rows]), seed)
 
-    @property
-    def questions(self) -> dict[str, Callable[[], Rung]]:
-        """All questions in the order in which they are to be asked."""
-        return {
+        self.questions: dict[str, Callable[[], Rung]] = {
             "columns": self._describe_columns,
             "conflicts": self._find_conflicts,
             "separability": self._find_planes,
@@ -231,13 +218,7 @@ class _Rungs(Ladder):
                 f"{found.rows} rows have an identical row with a different label: any rule is "
                 f"wrong on at least {found.errors} of {n} rows ({found.share:.2%})."
             )
-        evidence = {
-            **vars(found),
-            "groups": found.groups[:100],
-            "n_groups": len(found.groups),
-            "copies": copies,
-            "threshold": FORCED,
-        }
+        evidence = {**vars(found), "groups": found.groups[:100], "copies": copies}
         return Rung("conflicts", message, True, n, evidence, found)
 
     def _find_planes(self) -> Rung:
@@ -252,18 +233,17 @@ class _Rungs(Ladder):
         self.sample.separable = bool(planes.separable)
         found = planes.decisive
         message = str(found or "undecided at this precision: the classes touch, or nearly so.")
-        if planes.separable and self.table.n_classes > 2:
-            message = f"planes separate every two classes, with margin {planes.margin:.4g}."
-        # How likely planes separate random labels: of the largest pair, at best.
-        largest = int(np.sort(np.bincount(self.table.y))[-2:].sum())
-        varying = self.table.X.shape[1] - len(self.columns.constant)
-        self.chance = chance_separable(largest, varying)
+        if planes.separable:
+            several = self.table.n_classes > 2
+            which = (
+                "planes separate every two classes," if several else "a plane separates the classes"
+            )
+            message = f"{which} with margin {planes.margin:.4g}."
         evidence = {
             "separable": planes.separable,
             "margin": planes.margin,
             "radius": getattr(found, "radius", None),
             "mistake_bound": planes.mistake_bound,
-            "chance_if_labels_were_random": self.chance,
         }
         return Rung(name, message, True, len(self.table.y), evidence, found)
 
@@ -273,8 +253,6 @@ class _Rungs(Ladder):
         """Return why a family is not tried, "" if it is."""
         if found := super().obstacle(family):
             return found
-        if family.name == TREES and self.table.n_classes > _TREE_CLASSES:
-            return f"more than {_TREE_CLASSES} classes take too long."
         if self.clock.over:
             raise OutOfTimeError
         if len(np.unique(self.sample.folds)) < 3:
@@ -306,11 +284,7 @@ class _Rungs(Ladder):
         if not self.scored or (self.late and self.silent):
             self.signal = []
             return Rung.skipped("signal", "not all methods could be compared.")
-        evidence = {
-            "majority_accuracy": float(self.sample.majority.mean()),
-            "tests": [test.to_dict() for test in self.signal],
-        }
-        best = self.signal[0]
+        best, evidence = self.signal[0], {"tests": [test.to_dict() for test in self.signal]}
         return Rung("signal", f"{best}.", True, len(self.rows), evidence, best)
 
     @property
@@ -387,6 +361,8 @@ class _Rungs(Ladder):
             return Rung.skipped(name, "no row has to be given up.")
         if self.conflicts.decisive or self.overlapping or self.curved or self.silent:
             return Rung.skipped(name, "it cannot change the verdict.")
+        if self.sample.wide and self.table.n_classes > _WIDE_CLASSES:
+            return Rung.skipped(name, "so many classes of wide rows take too long, two by two.")
         worth = n * Metric.of(self.scoring, self.table.y).weight
         self.given_up = found = give_up(self.table, self.clock, worth)
         evidence = {"at_most": found.at_most, "rows": found.rows}
@@ -423,18 +399,11 @@ def _decide(rungs: _Rungs) -> tuple[str, str, Any]:
 
 def _proved(rungs: _Rungs) -> tuple[str, str, Any]:
     """Return what identical rows prove, or a separating plane."""
-    conflicts, planes = rungs.conflicts, rungs.planes
-    if conflicts.decisive:
-        reason = (
-            f"{conflicts.rows} rows have an identical row with a different label, which forces "
-            f"errors on {conflicts.errors} of {len(rungs.table.y)} rows ({conflicts.share:.2%})"
-            f"{_boundary(rungs)}."
-        )
-        return "inseparable", reason, conflicts
-    reason = f"a plane separates the classes with margin {planes.margin:.4g}."
-    if rungs.table.n_classes > 2:
-        reason = f"planes separate every two classes, with margin {planes.margin:.4g} or more."
-    return "linearly separable", reason, planes.decisive
+    answer = {rung.name: rung.answer for rung in rungs.answers}
+    if rungs.conflicts.decisive:
+        reason = f"{answer['conflicts'].removesuffix('.')}{_boundary(rungs)}."
+        return "inseparable", reason, rungs.conflicts
+    return "linearly separable", answer["separability"], rungs.planes.decisive
 
 
 def _unfinished(rungs: _Rungs) -> str:
@@ -510,11 +479,11 @@ def _warnings(rungs: _Rungs, verdict: str, advised: Candidate) -> list[str]:
     if rungs.sample.uneven and advised.scaled:
         found[0] += " The recommended model scales them."
     if verdict == "linearly separable" and not rungs.tabulated:
-        if rungs.chance > 0.01:
+        varying = rungs.table.X.shape[1] - len(rungs.columns.constant)
+        if np.sort(np.bincount(rungs.table.y))[-2:].sum() <= 2 * (varying + 1):
             found.append(
                 "With this few rows for this many columns, planes would separate random labels "
-                f"with probability {rungs.chance:.2g} (Cover's theorem): separability means little "
-                "here."
+                "every other time at least (Cover's theorem): separability means little here."
             )
         if rungs.signal and rungs.silent:
             found.append("In cross-validation, nothing is significantly better than chance.")
@@ -586,9 +555,8 @@ def _better(rungs: _Rungs, verdict: str) -> str:
     if gain is None:
         return "nothing else could be compared."
     however = "a plane separates these rows, but " if verdict == "linearly separable" else ""
-    also = ""
-    if rungs.outside:
-        also = f" recommend(family='ladder') returns the best of the ladder, {gain.worse}."
+    ladder = f" recommend(family='ladder') returns the best of the ladder, {gain.worse}."
+    also = ladder if rungs.outside else ""
     return (
         f"{however}{gain.better} predicts held-out rows better than {gain.worse}, by "
         f"{100 * gain.lead:.1f} percentage points (p = {gain.p_value:.2g}).{also}"

@@ -20,7 +20,7 @@ from maxmargin.separability.decide import decide
 # ------------------------------------------------------------------- conflicts
 
 # Two rows in a hundred must be predicted wrongly: with equal rows in pairs, four in a hundred.
-FORCED = 0.02
+_FORCED = 0.02
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Conflicts:
     @property
     def decisive(self) -> bool:
         """Whether they force so many errors that they decide."""
-        return self.share >= FORCED
+        return self.share >= _FORCED
 
 
 def find_conflicts(group: Ints, y: Ints) -> Conflicts:

@@ -175,7 +175,7 @@ class _Regression(Ladder):
         """Predict every row by the mean and by the median of the rows fitted to."""
         for name in (_MEAN, _MEDIAN):
             constant = Candidate("constant", (("strategy", name.removeprefix("the ")),))
-            self.scored[name] = self.keep(cross_validate(name, [constant], self.sample, ring=True))
+            self.scored[name] = self.keep(cross_validate(name, [constant], self.sample))
         message = f"{self.scored[_MEAN]}; {self.scored[_MEDIAN]}."
         evidence = self.scored[_MEDIAN].to_dict()
         return Rung("constants", message, True, len(self.rows), evidence)

@@ -59,7 +59,7 @@ class Alternative:
     Attributes
     ----------
     rung : str
-        "perceptron", "planes", "kernels", "networks", "k-NN", "naive Bayes" or "gradient boosting".
+        "perceptron", "planes", "kernels", "k-NN", "networks" or "gradient boosting".
     score, low, high : float or None
         Cross-validated score by the diagnosis's ``scoring``, with a 95 % interval; None if it was
         not tried.
@@ -115,8 +115,8 @@ class Diagnosis:
     ----------
     verdict : str
         "inseparable", "linearly separable", "almost linearly separable", "non-linearly separable",
-        "multi-layer separable", "not linear" (only neighbours, naive Bayes or trees find the
-        structure), "no signal"; or "undecided", where there is evidence for none of these. For
+        "multi-layer separable", "not linear" (only neighbours or trees find the structure), "no
+        signal"; or "undecided", where there is evidence for none of these. For
         numbers "linear", "curved", "not linear", "no signal" or "undecided".
     reason : str
         Why, in a sentence.

@@ -1,4 +1,4 @@
-"""What counts as better: paired tests, ranking tests, intervals, and what chance alone would do.
+"""What counts as better: paired tests, intervals, and what chance alone would do.
 
 Models are compared by a metric that is a weighted share of rows, Σᵢ ωᵢ [row i is right]: accuracy
 has ωᵢ = 1/n, balanced accuracy ωᵢ = 1/(K nₖ) for a row of class k. So one test serves both.
@@ -283,21 +283,6 @@ def names_classes(method: str, predicted: Ints, y: Ints, tests: int = 1) -> Chan
         own, called = y == k, predicted == k
         chances.append(hypergeom.sf((own & called).sum() - 1, n, own.sum(), called.sum()))
     return ChanceTest(method, min(1.0, float(tests * len(named) * min(chances))), tests)
-
-
-def chance_separable(n: int, d: int) -> float:
-    """Return the share of all labellings of n points in general position that a plane separates.
-
-    Cover (1965): 2^(1−n) Σ_{k ≤ d} C(n−1, k), which is 1 for n ≤ d + 1 and ½ for n = 2(d + 1).
-
-    Examples
-    --------
-    >>> chance_separable(3, 2), round(chance_separable(6, 2), 12), chance_separable(200, 2) < 1e-50
-    (1.0, 0.5, True)
-    """
-    from scipy.stats import binom
-
-    return 1.0 if n <= d + 1 else float(binom.cdf(d, n - 1, 0.5))
 
 
 @dataclass(frozen=True)
