@@ -33,9 +33,8 @@ True
 True
 """
 
-from maxmargin.structured.chain import Chain
+from maxmargin.structured.chain import Chain, Multiclass
 from maxmargin.structured.model import Cuts, Examples, Model
-from maxmargin.structured.multiclass import Multiclass
 from maxmargin.structured.perceptron import StructuredPerceptron
 from maxmargin.structured.svc import StructuredSVC
 

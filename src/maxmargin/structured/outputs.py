@@ -1,7 +1,7 @@
 """What learners of structured outputs share: examples and their weights, predictions, the score."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import ClassifierTags
@@ -9,8 +9,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.estimators.callbacks import with_callbacks
+from maxmargin.structured.chain import Multiclass
 from maxmargin.structured.model import Examples, Model, as_list
-from maxmargin.structured.multiclass import Multiclass
 from maxmargin.validation.data import regression_weights
 from maxmargin.validation.sklearn_private import take_rows
 
@@ -41,6 +42,27 @@ class StructuredOutputs:
     model: Any
     model_: Any
     coef_: Floats
+    _fit: Any  # by each learner: check, learn, report
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from inputs X with true outputs y.
+
+        Parameters
+        ----------
+        X : sequence
+            An input for each example, of the kind that the model takes.
+        y : sequence
+            The true output of each.
+        sample_weight : array-like of shape (n_examples,), optional
+            How many times each example counts, 0 being its absence. A perceptron visits it so often
+            at its turn; a fraction is a shorter last step.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> Any:
         """Return the output with the highest score for each input: an array, or a list of them."""

@@ -313,23 +313,7 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         self.trace = trace
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from inputs X with outputs y.
-
-        Parameters
-        ----------
-        X : sequence of n_samples inputs
-            As the model takes them: for a chain, an array of shape (length, n_features) each.
-        y : sequence of n_samples outputs
-            The true outputs.
-        sample_weight : array-like of shape (n_samples,), optional
-            How many times each example is visited at its turn (a fraction is a shorter last step):
-            weight 2 is the example twice in a row, weight 0 its absence.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self.check_parameters()
         last = self._state.weights if self.warm_start and hasattr(self, "status_") else None
         for name in ("status_", "trace_"):  # if anything fails from here on, it is unfitted

@@ -8,14 +8,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import certify_with_duals
-from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.machine import Formulated, Machine, Solved
 from maxmargin.problems.problem import Point
 from maxmargin.solve import SOLVERS, Callback, Plan, Result, Settings, plan, polishing
-from maxmargin.structured.certificate import certify_structured
 from maxmargin.structured.frank_wolfe import FrankWolfe
 from maxmargin.structured.outputs import StructuredOutputs
-from maxmargin.structured.problem import OutputDuals, StructuredProblem
+from maxmargin.structured.problem import OutputDuals, StructuredProblem, certify_structured
 from maxmargin.validation.parameters import check_cost, check_flag, check_number, check_progress
 
 _AIM = 0.97  # of tol, which leaves a margin for rounding
@@ -140,25 +138,6 @@ class StructuredSVC(StructuredOutputs, Machine):
         self.verbose = verbose
         self.trace = trace
         self.random_state = random_state
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from inputs X with true outputs y.
-
-        Parameters
-        ----------
-        X : sequence
-            An input for each example, of the kind that the model takes.
-        y : sequence
-            The true output of each.
-        sample_weight : array-like of shape (n_examples,), optional
-            How many times each example counts; an example of weight 0 is absent.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def slack(self, X: Any, y: Any) -> Floats:
         """Return ξ of each example: the most by which any output violates its margin."""
