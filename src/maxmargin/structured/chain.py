@@ -400,12 +400,6 @@ class Multiclass(ReadyModel):
             )
         return cost
 
-    def check(self, x: Any, y: Any = None) -> None:
-        """Raise an error unless x is a row of the right length, and y a known label."""
-        check_rows(self, self._row(x), reset=False)
-        if y is not None:
-            self.coded([y])
-
     def _row(self, x: Any) -> Any:
         """Return a row as a matrix with one row."""
         row = sp.csr_matrix(x) if sp.issparse(x) else np.atleast_2d(np.asarray(x))

@@ -62,7 +62,8 @@ class StructuredOutputs:
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight)
+        return self
 
     def predict(self, X: Any) -> Any:
         """Return the output with the highest score for each input: an array, or a list of them."""

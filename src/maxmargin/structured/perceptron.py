@@ -25,27 +25,24 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
-from maxmargin.estimators.perceptron.base import EpochLimits, check_run, report_run
+from maxmargin.estimators.perceptron.base import OnlineLearner
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.loops.records import read_only
-from maxmargin.problems.problem import Run, Status
+from maxmargin.problems.problem import Status
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import Counts, Epoch
 from maxmargin.structured.model import Cuts, joined_cuts
 from maxmargin.structured.outputs import StructuredOutputs
 from maxmargin.validation.data import LARGEST_SQUARE, generator
-from maxmargin.validation.parameters import NamedParameters, check_flag, check_scale
+from maxmargin.validation.parameters import check_flag, check_scale
 
-_AUTO_VISITS = 20_000  # that max_epochs="auto" allows
 _MOST_VISITS = 1e9  # of one example at its turn
 _ROUNDING = 1e-6  # of the terms of a score: what is less may be rounding in a model's own sums
-_STOPS = ("all_correct", "epochs", "one_pass")
 
 
 @dataclass(frozen=True)
@@ -194,7 +191,7 @@ def _as_row(indices: Any, values: Floats) -> Any:
 # ------------------------------------------------------------------- the estimator
 
 
-class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
+class StructuredPerceptron(StructuredOutputs, OnlineLearner):
     """The perceptron over outputs with structure: decode, and where ŷ ≠ y, w += ψ(x,y) − ψ(x,ŷ).
 
     The model says what ψ is and how to find the output with the highest score ⟨w, ψ(x, y)⟩. On
@@ -249,12 +246,8 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
     updates_, mistakes_ : int, or float with fractional weights
         Updates made; and those of them where the truth did not score higher than ŷ: with
         ``margin=0`` and a decoder that maximises, all of them. An example of weight c counts c.
-    epochs_, n_iter_ : int
-        Epochs completed.
-    status_ : Status
-        Why it stopped.
-    stop_reason_ : str
-        The same as a sentence.
+    status_, stop_reason_, epochs_, n_iter_ :
+        Why it stopped (an enum and a sentence), and after how many epochs.
     radius_, largest_loss_ : float
         The largest ‖ψ(x, y) − ψ(x, ŷ)‖ and loss(y, ŷ) of the updates made.
     search_errors_ : int
@@ -283,6 +276,10 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         "C": "A perceptron has no penalty: StructuredSVC has.",
         "keep": "Use averaged=True.",
     }
+    _stops = ("all_correct", "epochs", "one_pass")
+    _advice = "use averaged=True, or raise max_epochs"
+    _auto_visits = 2e4
+    _most_epochs = 100
 
     def __init__(
         self,
@@ -316,9 +313,7 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self.check_parameters()
         last = self._state.weights if self.warm_start and hasattr(self, "status_") else None
-        for name in ("status_", "trace_"):  # if anything fails from here on, it is unfitted
-            if hasattr(self, name):
-                delattr(self, name)
+        self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
         data = self._examples(X, y, sample_weight, reset=True)
         _refuse_endless(data.weight, data.kept)
         start = self._start(last, data.examples.size)
@@ -330,14 +325,20 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
             bool(self.trace),
         )
         epochs: list[Epoch] = []
-        run = self._run(learner, np.arange(len(data.kept)), epochs)
+
+        def all_correct(epoch: Epoch) -> Status | None:
+            epochs.append(epoch)
+            done = self.stop == "all_correct" and epoch.updates == 0.0
+            return Status.ALL_CORRECT if done else None
+
+        rng = generator(self.random_state) if self.shuffle else None
+        run = self._run(learner, np.arange(len(data.kept)), all_correct, rng)
         self._adopt_model(data.model)
         self._adopt(learner, float(np.linalg.norm(start)))
         if self.trace:
             self.trace_ = _traced(learner, data.kept, start, epochs)
-        self._report(run, learner)
-        if run.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt(self.stop_reason_)
+        self._warn_of_search_errors()
+        self._report(run, learner.counts)
         return self
 
     def mistake_bound(
@@ -372,13 +373,14 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         L = self.largest_loss_ if largest_loss is None else largest_loss
         return update_bound(delta, 1.0, R * R, self._fitted_margin * L, 1.0, self._start_norm)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "status_")
+    @property
+    def _stable(self) -> bool:
+        return bool(self.averaged)
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
         self._check_model()
-        check_run(self, _STOPS)
+        super().check_parameters()
         if self.margin > 0:
             check_scale(self, "margin")  # w is divided by it
         check_flag(self, "averaged")
@@ -393,18 +395,6 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
             )
         return last
 
-    def _run(self, learner: StructuredLearner, rows: Ints, epochs: list[Epoch]) -> Run:
-        """Let the learner make epochs over the examples until a limit or an epoch ends the run."""
-
-        def all_correct(epoch: Epoch) -> Status | None:
-            epochs.append(epoch)
-            done = self.stop == "all_correct" and epoch.updates == 0.0
-            return Status.ALL_CORRECT if done else None
-
-        rng = generator(self.random_state) if self.shuffle else None
-        limits = EpochLimits(bool(self.averaged), _AUTO_VISITS, 100)
-        return limits.run(self, learner, rows, all_correct, rng)
-
     def _adopt(self, learner: StructuredLearner, start_norm: float) -> None:
         self._state, self._start_norm = learner.state, start_norm
         self._fitted_margin = float(self.margin)  # the parameter may change
@@ -413,9 +403,7 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         self.largest_loss_ = learner.largest_loss
         self.search_errors_ = learner.search_errors
 
-    def _report(self, run: Run, learner: StructuredLearner) -> None:
-        """Set the attributes that describe a run; warn if it ran out of epochs."""
-        report_run(self, run, learner.counts, "use averaged=True, or raise max_epochs")
+    def _warn_of_search_errors(self) -> None:
         if self.search_errors_ and self.model_.exact:
             warn(
                 f"{type(self.model).__name__} claims to be exact, but at {self.search_errors_} "

@@ -14,7 +14,7 @@ from maxmargin.solve import SOLVERS, Callback, Plan, Result, Settings, plan, pol
 from maxmargin.structured.frank_wolfe import FrankWolfe
 from maxmargin.structured.outputs import StructuredOutputs
 from maxmargin.structured.problem import OutputDuals, StructuredProblem, certify_structured
-from maxmargin.validation.parameters import check_cost, check_flag, check_number, check_progress
+from maxmargin.validation.parameters import check_cost, check_number
 
 _AIM = 0.97  # of tol, which leaves a margin for rounding
 _ATTEMPTS = 3
@@ -150,12 +150,8 @@ class StructuredSVC(StructuredOutputs, Machine):
         """Raise an error if a parameter has an invalid value."""
         self._check_model()
         check_cost(self)
-        check_number(self, "tol", at_least=0)
         check_number(self, "max_iter", at_least=1, integer=True)
-        check_number(self, "max_time", above=0, optional=True)
-        check_flag(self, "warm_start")
-        check_flag(self, "trace")
-        check_progress(self)
+        super().check_parameters()
 
     def _state(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Formulated:
         data = self._examples(X, y, sample_weight, reset=reset)
