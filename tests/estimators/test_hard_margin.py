@@ -173,20 +173,6 @@ def test_other_forms_of_the_same_rows(form: Any) -> None:
     assert_array_equal(other.predict(form(X)), y)
 
 
-def test_lists_frames_and_objects() -> None:
-    pd = pytest.importorskip("pandas")
-    X, y = problem(40, 3, 0)
-    model = mm.HardMarginSVC().fit(X, y)
-    frame = pd.DataFrame(X, columns=list("abc"))
-    for rows in (X.tolist(), X.astype(object), frame):
-        other = mm.HardMarginSVC().fit(rows, y.tolist(), sample_weight=[1.0] * 40)
-        assert_same_plane(other, model, 1e-15)
-        assert other.n_features_in_ == 3
-    assert list(other.feature_names_in_) == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="3 features"):
-        model.predict(X[:, :2])
-
-
 def test_three_points_are_told_apart_sk18606() -> None:
     """Three points in general position are separable, whatever their labels and their place."""
     rng = np.random.default_rng(0)

@@ -1,7 +1,5 @@
 """Kernel PCA: the formulas, the special cases with a closed form, and scikit-learn where right."""
 
-import inspect
-import pickle
 from typing import Any
 
 import numpy as np
@@ -13,12 +11,10 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as Peer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
 from maxmargin.estimators.kernel_pca import KernelPCAStatus, preimage
-from maxmargin.estimators.kernel_pca.operators import ExplicitFeatures, count_features
 from maxmargin.kernels import RBF, Columns, FromFunction, FromMap, Linear, Polynomial
 from maxmargin.problems import gram
 
@@ -234,18 +230,6 @@ def test_rounding_of_a_given_float32_matrix_is_no_direction() -> None:
     assert_array_equal(model.transform(K)[:, 4:], 0)
 
 
-def test_every_parameter_and_attribute_is_documented() -> None:
-    documentation = inspect.getdoc(mm.KernelPCA) or ""
-    for name in mm.KernelPCA().get_params():
-        assert f"\n{name} : " in documentation, name
-    X = np.random.default_rng(0).normal(size=(120, 3))
-    for solver in ("dense", "iterative", "nystroem"):
-        model = mm.KernelPCA(2, kernel="rbf", eigen_solver=solver, fit_inverse_transform=True)
-        for name in vars(model.fit(X)):
-            if name.endswith("_") and not name.startswith(("_", "n_features")):
-                assert name in documentation, name
-
-
 # ------------------------------------------------------------------- inverse
 
 
@@ -410,24 +394,7 @@ def test_residuals_of_fast_decay_are_what_they_say() -> None:
         assert_allclose(found, model.residuals_, atol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "cosine"])
-def test_a_matrix_of_rounding_is_soon_done(kernel: str) -> None:
-    """No warning: there is nothing to find."""
-    X = np.full((1500, 3), 0.1)
-    model = mm.KernelPCA(3, kernel=kernel, eigen_solver="iterative").fit(X)
-    assert model.rank_ == 0
-    assert model.n_iter_ < 10
-    assert model.status_ is KernelPCAStatus.CONVERGED
-
-
 # ------------------------------------------------------------------- explicit
-
-
-@pytest.mark.parametrize("kernel", [Polynomial(3, 0.5, 2.0), Polynomial(2, 0.5, 0.0)], ids=str)
-def test_powers_have_the_products_of_the_kernel(kernel: Any) -> None:
-    features = ExplicitFeatures(kernel, ROWS.shape[1]).compute(ROWS)
-    assert features.shape[1] == count_features(kernel, ROWS)
-    assert_allclose(features @ features.T, kernel.gram(ROWS), rtol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -571,15 +538,6 @@ def test_float32_and_frames_are_kept() -> None:
         Z32 = single.fit_transform(ROWS.astype(np.float32))
         assert Z32.dtype == single.transform(ROWS.astype(np.float32)).dtype == np.float32
         assert_allclose(np.abs(Z32), np.abs(Z), atol=1e-4)
-
-
-def test_pickles_and_pipelines() -> None:
-    pipe = make_pipeline(mm.KernelPCA(2, kernel="rbf", eigen_solver="nystroem"), mm.LinearSVC())
-    pipe.fit(ROWS, ROWS[:, 0] > 3)
-    model = pickle.loads(pickle.dumps(pipe[0]))
-    assert_array_equal(model.transform(NEW), pipe[0].transform(NEW))
-    model.partial_fit(NEW)
-    assert model.n_samples_seen_ == len(ROWS) + len(NEW)
 
 
 @pytest.mark.parametrize(

@@ -307,18 +307,6 @@ def test_at_the_end_every_output_is_beaten_by_margin_times_its_loss(
             assert (differences @ model.coef_ >= margin * losses - 1e-9).all()
 
 
-def test_features_times_c_with_margin_times_c_squared_is_the_same_run() -> None:
-    data, c = separable_lists(3), 8.0  # a power of two: to the last bit
-    runs = [
-        mm.StructuredPerceptron(Listed(), margin=0.5 * factor**2, max_epochs=10_000).fit(
-            [factor * x for x in data.X], data.y
-        )
-        for factor in (1.0, c)
-    ]
-    assert runs[0].updates_ == runs[1].updates_ > 0
-    assert_array_equal(c * runs[0].coef_, runs[1].coef_)
-
-
 @pytest.mark.parametrize("averaged", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -407,21 +395,6 @@ def test_the_model_is_the_mean_of_w_after_each_visit(
             if (w != before).any()
         ]
         assert mean.updates_ == sum(changed) > 0
-
-
-@pytest.mark.parametrize("kind", [integer_lists, integer_chains])
-def test_weights_are_repetitions_in_place(kind: Any) -> None:
-    data = kind(5)
-    weight = np.arange(len(data.X)) % 4
-    run: dict[str, Any] = {"max_epochs": 5, "shuffle": False, "stop": "epochs", "margin": 0.5}
-    weighted = mm.StructuredPerceptron(data.model, **run).fit(data.X, data.y, weight)
-    rows = np.repeat(np.arange(len(data.X)), weight)
-    repeated = mm.StructuredPerceptron(data.model, **run).fit(
-        [data.X[i] for i in rows], [data.y[i] for i in rows]
-    )
-    assert weighted.updates_ == repeated.updates_
-    assert isinstance(weighted.updates_, int)
-    assert_array_equal(weighted.coef_, repeated.coef_)
 
 
 @pytest.mark.parametrize("kind", ["list", "array", "sparse", "frame", "polars", "arrow"])
@@ -586,16 +559,6 @@ def test_verbose_prints_a_line_per_epoch(capsys: pytest.CaptureFixture[str]) -> 
     data = integer_lists(3)
     mm.StructuredPerceptron(Listed(), max_epochs=3, verbose=1).fit(data.X, data.y)
     assert capsys.readouterr().out.count("mistakes") == 3
-
-
-def test_the_seed_decides() -> None:
-    data = integer_lists(4)
-    runs = [
-        mm.StructuredPerceptron(Listed(), max_epochs=5, random_state=seed).fit(data.X, data.y)
-        for seed in (1, 1, 2)
-    ]
-    assert_array_equal(runs[0].coef_, runs[1].coef_)
-    assert not np.array_equal(runs[0].coef_, runs[2].coef_)
 
 
 def test_a_warm_start_goes_on_from_the_last_vector() -> None:
