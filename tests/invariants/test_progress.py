@@ -2,7 +2,6 @@
 
 import io
 import math
-import multiprocessing
 import os
 import re
 import subprocess
@@ -14,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext, redirect_stderr
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
 
@@ -22,7 +20,7 @@ import maxmargin as mm
 from maxmargin.problems.problem import Iterate, Progress, Status
 from maxmargin.runtime import progress as module
 from maxmargin.runtime.progress import Bar, find_renderer, progress
-from maxmargin.solve import drive, run_solver
+from maxmargin.solve import run_solver
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 ERASE = "\x1b[1A\x1b[2K"
@@ -207,16 +205,6 @@ def test_not_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     thread.start()
     thread.join()
     assert found == [None]
-
-
-def test_not_in_processes_of_joblib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MAXMARGIN_PROGRESS", "1")
-    parents = joblib.Parallel(n_jobs=2)(
-        joblib.delayed(multiprocessing.parent_process)() for _ in "12"
-    )
-    assert None not in parents
-    monkeypatch.setattr(multiprocessing, "parent_process", lambda: parents[0])
-    assert find_renderer() is None
 
 
 def test_pipes_are_left_alone_unless_asked() -> None:
@@ -538,18 +526,3 @@ def test_a_search_that_shares_nothing_has_one_bar_too(told: list[Bar]) -> None:
     X, y = mm.datasets.gaussians(60, random_state=0)
     mm.SVCSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}, cv=3).fit(X, y)
     assert [(bar.done, bar.total) for bar in told] == [(0, None)]
-
-
-def test_a_solve_tells_of_each_iteration_once(told: list[Bar]) -> None:
-    found = run(Halving())
-    (bar,) = told
-    assert bar.done == found.run.iterations == 10
-    assert (bar.first, bar.gap, bar.tol) == (0.5, 0.5**10, 1e-3)
-
-
-def test_iterates_without_a_gap_are_counted(told: list[Bar]) -> None:
-    step = types.SimpleNamespace(finished=True)
-    ended = drive([step] * 7, max_iter=5, at_max_iter=Status.MAX_ITER)
-    (bar,) = told
-    assert (bar.done, bar.total, bar.gap, bar.even) == (5, 5, None, False)
-    assert ended.iterations == 5

@@ -164,16 +164,6 @@ def test_cyclic_order_does_not_depend_on_the_seed() -> None:
     assert_array_equal(*points)
 
 
-def test_several_classes_and_a_chosen_solver() -> None:
-    X, y, _ = rows()
-    labels = np.where(X[:, 0] > 0.5, 2.0, y)
-    cyclic = mm.LinearSVC(solver="dual_cd", order="cyclic", tol=1e-8).fit(X, labels)
-    newton = mm.LinearSVC(solver="newton", tol=1e-8).fit(X, labels)
-    assert_allclose(cyclic.certificate_.primal, newton.certificate_.primal, rtol=1e-7)
-    auto = mm.LinearSVC(order="cyclic").fit(X, y)
-    assert auto.certificate_.holds(1e-4)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
