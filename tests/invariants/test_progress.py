@@ -526,3 +526,12 @@ def test_a_search_that_shares_nothing_has_one_bar_too(told: list[Bar]) -> None:
     X, y = mm.datasets.gaussians(60, random_state=0)
     mm.SVCSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}, cv=3).fit(X, y)
     assert [(bar.done, bar.total) for bar in told] == [(0, None)]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_has_one_bar_for_all_its_attempts(told: list[Bar]) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, size=(60, 5)).astype(float)
+    model = mm.SVC(kernel="poly", degree=2, C=1e8).fit(X, rng.integers(0, 2, size=60))
+    assert "and" in model.solver_
+    assert len(told) == 1

@@ -319,12 +319,6 @@ def test_covariances_come_and_go(covariance: Any) -> None:
     assert_allclose(to_sklearn(kernel)(H, H[:5]), covariance(H, H[:5]), rtol=1e-11, atol=1e-13)
 
 
-def test_wrapped_kernels_serve_a_gaussian_process() -> None:
-    covariance = to_sklearn(Intersection() + RBF())
-    model = GaussianProcessRegressor(covariance, alpha=1e-6, optimizer=None).fit(H, H[:, 0])
-    assert_allclose(model.predict(H), H[:, 0], atol=1e-3)
-
-
 def test_lengths_of_columns_can_be_learned() -> None:
     y = np.sin(3 * X[:, 0]) + np.sin(X[:, 1])
     covariance = to_sklearn(Columns(RBF(), [0]) * Columns(RBF(), [1]))
