@@ -98,14 +98,6 @@ def test_a_path_keeps_its_energy_and_can_be_run_backwards(soft: bool) -> None:
     assert (crossed > 50) if soft else (crossed == 0)
 
 
-def test_where_a_path_is_interrupted_does_not_matter() -> None:
-    for seed in range(10):
-        walls, z, v = room(seed, soft=seed % 2 == 0)
-        whole, pieces = follow(walls, z, v, 1.5), follow(walls, z, v, 1.5, budget=1)
-        for one, other in zip(whole, pieces, strict=True):
-            assert_array_equal(one, other)
-
-
 def test_a_path_that_meets_too_many_walls_is_not_taken() -> None:
     """A wedge of 10⁻³ radians: its paths are reflected thousands of times in a quarter turn."""
     walls = Walls.of(np.array([[0.0, 1.0], [1e-3, -1.0]]), np.full(2, np.inf))
@@ -460,14 +452,6 @@ def test_classes_that_meet_are_refused_with_a_witness_and_the_way_out() -> None:
     model = Bayes(label_noise=0.1, n_samples=4000).fit(X, y)
     assert_allclose(model.predict_proba([[0.5, 0.5]]), 0.5, atol=0.05)
     assert Bayes(kernel="rbf", n_samples=400).fit(X, y).score(X, y) == 1.0
-
-
-def test_a_witness_names_rows_as_they_were_given() -> None:
-    X, y = separable(20, 2, 0)
-    X, y = np.vstack([X, X[[7]]]), np.append(y, 1 - y[7])
-    with pytest.raises(mm.NotSeparableError) as caught:
-        Bayes().fit(X, y)
-    assert set(getattr(caught.value.witness, "rows", ())) == {7, 20}
 
 
 def test_a_row_without_sides_cannot_be_separated_but_may_be_noise() -> None:

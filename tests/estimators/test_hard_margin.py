@@ -193,14 +193,6 @@ def test_integers_are_exact() -> None:
     assert model.margin_ == 2.0
 
 
-def test_many_rows_and_many_columns() -> None:
-    for shape in ((50_000, 5), (40, 5000)):
-        X, y = problem(*shape, 4)
-        model = mm.HardMarginSVC().fit(X, y)
-        assert model.certificate_.holds(1e-8)
-        assert_array_equal(model.predict(X), y)
-
-
 def text(n: int, d: int, seed: int) -> tuple[Any, Floats]:
     """Return rows like texts, hundreds of which support the plane."""
     rng = np.random.default_rng(seed)

@@ -417,25 +417,6 @@ def test_a_precomputed_matrix_is_its_kernel(name: str) -> None:
         given.predict(K[:, :3])
 
 
-def test_bad_kernels_and_matrices() -> None:
-    X, y, _ = rows()
-    gram = mm.SVC(kernel="precomputed")
-    with pytest.raises(ValueError, match="must be a square matrix"):
-        gram.fit(X, y)
-    with pytest.raises(ValueError, match="not symmetric"):
-        gram.fit(np.triu(np.ones((80, 80))), y)
-    with pytest.raises(TypeError, match="Sparse precomputed kernels are not supported"):
-        gram.fit(sp.csr_array(np.eye(80)), y)
-    with pytest.raises(ValueError, match="compute the composed matrix"):
-        mm.SVC(kernel=2 * mm.kernels.Precomputed()).fit(np.eye(80), y)
-    with pytest.raises(ValueError, match="shape"):
-        mm.SVC(kernel=lambda A, B: np.zeros(3)).fit(X, y)
-    with pytest.raises(ValueError, match=r"Polynomial\(degree=30.*Scale the columns"):
-        mm.SVC(kernel="poly", degree=30, gamma=1.0).fit(1e12 * X, y)
-    with pytest.raises(ValueError, match=r"gamma=5\.0 is for kernels given by name"):
-        mm.SVC(kernel=mm.kernels.RBF(), gamma=5.0).fit(X, y)
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_a_gamma_of_zero_is_a_constant_kernel(kernel: str) -> None:
     X, y, _ = rows()

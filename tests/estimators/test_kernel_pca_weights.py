@@ -4,10 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 
 import maxmargin as mm
 from maxmargin.kernels import RBF, FromFunction, Polynomial
@@ -132,16 +129,6 @@ def test_a_search_in_single_precision_is_proven_in_double(monkeypatch: Any, fact
         assert_allclose(values, np.linalg.eigvalsh(A)[::-1][:3], rtol=10 * tol)
 
 
-def test_a_given_matrix_in_single_precision() -> None:
-    K = RBF(0.2).gram(ROWS).astype(np.float32)
-    how: dict[str, Any] = {"kernel": "precomputed", "eigen_solver": "iterative", "tol": 1e-4}
-    plain = mm.KernelPCA(3, **how).fit(K, sample_weight=FRACTIONS)
-    huge = mm.KernelPCA(3, **how).fit(K, sample_weight=1e90 * FRACTIONS)
-    exact = np.linalg.eigvalsh(centred(RBF(0.2).gram(ROWS), FRACTIONS))[::-1][:3]
-    assert_allclose(plain.eigenvalues_, exact, rtol=1e-4)
-    assert_allclose(huge.eigenvalues_, 1e90 * exact, rtol=1e-4)
-
-
 def test_landmarks_are_drawn_as_often_as_weights_say() -> None:
     weight = np.where(np.arange(60) < 5, 1e6, 1e-6)
     some = model("nystroem", n_landmarks=5).fit(ROWS, sample_weight=weight)
@@ -196,13 +183,6 @@ def test_a_common_factor_scales_eigenvalues_only(route: str, factor: float) -> N
     )
 
 
-def test_weights_of_one_change_nothing() -> None:
-    for route in ROUTES:
-        plain, ones = model(route).fit(ROWS), model(route).fit(ROWS, sample_weight=np.ones(60))
-        assert_array_equal(plain.eigenvalues_, ones.eigenvalues_)
-        assert_array_equal(plain.transform(NEW), ones.transform(NEW))
-
-
 def test_one_row_has_no_variance() -> None:
     shares = np.full(60, 1 / 60)
     fitted = mm.KernelPCA(2, kernel="rbf").fit(ROWS, sample_weight=shares)
@@ -223,18 +203,3 @@ def test_what_is_refused() -> None:
         fit(ROWS, sample_weight=np.ones(59))
     with pytest.raises(ValueError, match="3 is not valid for 2 rows with a weight above 0"):
         fit(ROWS, sample_weight=np.arange(60) < 2)
-
-
-def test_weights_reach_it_through_pipelines() -> None:
-    y = (ROWS[:, 0] > 2).astype(int)
-    alone = mm.KernelPCA(2, kernel="rbf").fit(ROWS, sample_weight=WEIGHT)
-    named = make_pipeline(mm.KernelPCA(2, kernel="rbf"), LinearSVC())
-    named.fit(ROWS, y, kernelpca__sample_weight=WEIGHT)
-    assert_allclose(named[0].eigenvalues_, alone.eigenvalues_)
-    with sklearn.config_context(enable_metadata_routing=True):
-        routed = make_pipeline(
-            mm.KernelPCA(2, kernel="rbf").set_fit_request(sample_weight=True),
-            LinearSVC().set_fit_request(sample_weight=False),
-        )
-        routed.fit(ROWS, y, sample_weight=WEIGHT)
-        assert_allclose(routed[0].eigenvalues_, alone.eigenvalues_)

@@ -256,14 +256,3 @@ def test_weights_are_repetitions_and_equal_rows_leave_together(name: str) -> Non
     tolerance = 2e-3 if "together" in name else 1e-5
     clear = clearly_best(plain.decision_function(X))
     assert_allclose(weighted.predict_proba(X[clear]), plain.predict_proba(X[clear]), atol=tolerance)
-
-
-def test_folds_of_kernel_values_know_repeated_rows() -> None:
-    X, y = overlapping(60, classes=3)
-    K = mm.kernels.RBF(0.5).gram(X)
-    weight = np.random.default_rng(1).integers(0, 3, 60)
-    repeated = np.repeat(np.arange(60), weight)
-    model = mm.SVC(kernel="precomputed", multi_class="ovr", tol=1e-9, probability=True)
-    p = clone(model).fit(K, y, weight).predict_proba(K)
-    plain = clone(model).fit(K[np.ix_(repeated, repeated)], y[repeated])
-    assert_allclose(plain.predict_proba(K[:, repeated]), p, atol=1e-6)

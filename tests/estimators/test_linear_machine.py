@@ -640,20 +640,6 @@ def test_a_warm_start_at_the_solution_ends_at_once(loss: str, C: float) -> None:
     assert_allclose(model.certificate_.primal, before, rtol=1e-9)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_a_warm_path_is_cheaper_and_no_other(loss: str) -> None:
-    X, y, target, _ = rows(n=300, d=6)
-    t = answers(loss, y, target)
-    warm = estimator(loss, tol=1e-8, warm_start=True)
-    warm_steps = cold_steps = 0
-    for C in np.geomspace(0.3, 3, 12):
-        warm.set_params(C=C).fit(X, t)
-        cold = estimator(loss, tol=1e-8, C=C).fit(X, t)
-        warm_steps, cold_steps = warm_steps + warm.n_iter_, cold_steps + cold.n_iter_
-        assert_allclose(warm.certificate_.primal, cold.certificate_.primal, rtol=1e-8)
-    assert warm_steps <= cold_steps + 12  # in each fit, rounding may take a last step or not
-
-
 def test_a_warm_start_survives_other_rows_and_columns() -> None:
     X, y, target, weight = rows()
     for loss in LOSSES:
@@ -839,31 +825,6 @@ def test_columns_of_any_scale(scale: str, solver: str) -> None:
             given = (X, sp.csr_array(X), X.astype(np.float32))[(LOSSES.index(loss) + k) % 3]
             model = estimator(loss, intercept=intercept, solver=solver)
             certified_or_explained(model, given, answers(loss, y, target))
-
-
-@pytest.mark.parametrize("scale", [s for s in SCALES if "huge" not in s and "1e8" not in s])
-def test_the_default_solver_needs_no_scaling(scale: str) -> None:
-    """Not only honest: the default reaches tol with a free intercept on data such as these."""
-    X, y, target, _ = rows(d=5, seed=5)
-    X = SCALES[scale](X)
-    for loss in LOSSES:
-        model = estimator(loss).fit(X, answers(loss, y, target))
-        assert model.status_ is Status.OPTIMAL
-
-
-def test_no_fit_is_worse_than_doing_nothing() -> None:
-    """Where the scales are too bad for any solver, at least w = 0 is not beaten by the answer."""
-    worse = []
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        X = rng.standard_normal((12, 3)) * 10.0 ** rng.integers(-8, 9, 3)
-        y = np.where(np.arange(12) % 2, 1.0, -1.0)
-        for loss in ("hinge", "epsilon_insensitive"):
-            model = quietly(estimator(loss, C=10.0), X, y)
-            machine = asked(model, X, y)
-            if machine.objective(*plane(model)) > machine.objective(np.zeros(3), 0.0):
-                worse.append((seed, loss))
-    assert not worse
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from maxmargin.problems.row_cache import RowCache
 from maxmargin.runtime.clock import Limit, OutOfTimeError, under
 from maxmargin.solvers import perceptron as solvers_perceptron
 from maxmargin.solvers.perceptron import WorkSettings
-from maxmargin.validation.data import check_classes, check_labels, class_indices
 from tests.estimators.test_linear_machine import forms
 from tests.support import reference
 
@@ -698,29 +697,6 @@ def test_a_run_cut_short_knows_the_lengths_of_all_rows(monkeypatch: pytest.Monke
     assert_allclose(cut.mistake_bound_, whole.mistake_bound_, rtol=1e-5)
 
 
-KINDS_OF_LABELS: list[Any] = [
-    [-1, 1], [3, 1, 2], [-128, 127, 5], [10**9, 0, 7], [-1.0, 1.0], [0.0, 2.0, 1.0],
-    [True, False], ["spam", "ham"], ["b", "a", "cc"], [2**62, -(2**62), 0],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("kinds", KINDS_OF_LABELS, ids=str)
-def test_labels_are_told_apart_as_by_sorting(kinds: Any) -> None:
-    """Comparisons and tables find the classes that np.unique finds, and number them alike."""
-    rng = np.random.default_rng(0)
-    given = np.array(kinds)[rng.permutation(np.arange(60) % len(kinds))]
-    variants = [given, given.astype(object)] if given.dtype.kind == "U" else [given]
-    variants += [given.astype(np.int8)] if given.dtype.kind == "i" and max(kinds) < 128 else []
-    for labels in variants:
-        classes, index = np.unique(labels, return_inverse=True)
-        found = check_classes(None, check_labels(labels, 60))
-        assert found.dtype == classes.dtype
-        assert_array_equal(found, classes)
-        assert_array_equal(class_indices(found, labels), index)
-    with pytest.raises(ValueError, match="not among the classes"):
-        class_indices(classes[:-1] if len(classes) > 2 else classes[[0, 0]], given)
-
-
 def test_denormals_are_numbers_too() -> None:
     X, y = np.array([[5e-324], [-5e-324]]), [1, 0]
     model = mm.Perceptron(fit_intercept=False, stop="epochs", max_epochs=3).fit(X, y)
@@ -768,16 +744,6 @@ def test_averaging_survives_a_late_mistake_that_ruins_the_last_vector() -> None:
     fits = [learner(**run).fit(X, y) for learner in LINEAR]
     last, mean, vote = (model.score(X[:-1], y[:-1]) for model in fits)
     assert last < 0.9 < min(mean, vote)
-
-
-def test_float32_rows_far_from_the_origin() -> None:
-    X, y = mm.datasets.circles(200, random_state=0)
-    far = (X + 1000).astype(np.float32)
-    for kernel in (mm.kernels.RBF(), mm.kernels.RBF() + 0 * mm.kernels.Linear()):
-        model = mm.KernelPerceptron(kernel=kernel).fit(far, y)
-        assert model.score(far, y) == 1.0
-        assert_allclose(model.margin_, mm.geometry.hyperplane(model).geometric_margin(far, y).min(),
-                        rtol=1e-3)  # fmt: skip
 
 
 def test_an_empty_chunk_of_a_weighted_stream_changes_nothing() -> None:

@@ -148,16 +148,6 @@ def test_float32_is_the_same_problem_as_its_float64_copy(make: Any, loss: str) -
         assert certify(wide, solution).holds(1e-8)
 
 
-@pytest.mark.parametrize("ratio", RATIOS)
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_regression_comes_with_it(intercept: Intercept, ratio: float) -> None:
-    X, _, weight = rows(7)
-    target = 3 * X[:, 0] + 5 + 0.1 * np.random.default_rng(7).standard_normal(len(X))
-    loss = losses.squared_epsilon_insensitive(target, weight, 0.05)
-    problem = Problem.linear(X, loss, intercept, l1_ratio=ratio)
-    assert certify(problem, solved(problem)).holds(1e-8)
-
-
 def clarabel_optimum(problem: LinearProblem, X: Floats, y: Floats, cost: Floats) -> float:
     """Return the optimum by an interior-point solver: w = p − q with p, q ≥ 0, and slacks."""
     n, d = X.shape

@@ -408,19 +408,6 @@ def test_a_bar_that_cannot_be_drawn_fails_nothing(monkeypatch: pytest.MonkeyPatc
     assert found.run.status is Status.OPTIMAL
 
 
-def test_without_a_thread_there_is_no_bar(
-    monkeypatch: pytest.MonkeyPatch, open_terminal: OpenTerminal
-) -> None:
-    terminal = open_terminal()
-
-    def refuse(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert run(Halving()).run.status is Status.OPTIMAL
-    assert terminal.getvalue() == ""
-
-
 @pytest.mark.usefixtures("soon")
 def test_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []

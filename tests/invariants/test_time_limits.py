@@ -399,9 +399,3 @@ def slowly(each: Callable[[int], None]) -> Callable[[int], None]:
         threading.Event().wait(1e-3)
 
     return one
-
-
-@pytest.mark.parametrize("model", [mm.LinearSVC(max_time=60.0), mm.LinearSVR(max_time=60.0)])
-def test_a_time_limit_on_few_rows(model: Any) -> None:
-    X = np.random.default_rng(0).normal(size=(60, 3))  # fewer than certificates are timed on
-    assert clone(model).fit(X, X[:, 0] > 0).status_ is Status.OPTIMAL

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -138,17 +137,6 @@ def test_what_is_no_kernel_is_refused() -> None:
 
 
 # ---------------------------------------------------------------- given kernels
-
-
-def test_lists_and_frames_are_rows_too() -> None:
-    expected = RBF().gram(X)
-    assert_array_equal(RBF().gram(X.tolist()), expected)
-    assert_array_equal(RBF().gram(pd.DataFrame(X)), expected)
-    assert_array_equal(RBF().gram(pl.DataFrame(X)), expected)
-    assert RBF().gram(pd.DataFrame(X.astype(np.float32))).dtype == np.float32
-    assert Linear().gram([[1, 2], [3, 4]]).tolist() == [[5.0, 11.0], [11.0, 25.0]]
-    pairs = FromFunction(lambda x, z: float(x @ z), on="pairs")
-    assert_allclose(pairs.gram(pd.DataFrame(X)), X @ X.T)
 
 
 def test_rows_of_zeros_have_no_cosine() -> None:

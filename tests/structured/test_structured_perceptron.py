@@ -1,6 +1,5 @@
 """The structured perceptron: its bound and the proof of it, its mean, its margin, its surface."""
 
-import pickle
 import warnings
 from collections.abc import Callable
 from itertools import product
@@ -13,7 +12,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import maxmargin as mm
@@ -555,12 +553,6 @@ def test_a_failed_refit_is_not_a_fit() -> None:
         model.predict(data.X)
 
 
-def test_verbose_prints_a_line_per_epoch(capsys: pytest.CaptureFixture[str]) -> None:
-    data = integer_lists(3)
-    mm.StructuredPerceptron(Listed(), max_epochs=3, verbose=1).fit(data.X, data.y)
-    assert capsys.readouterr().out.count("mistakes") == 3
-
-
 def test_a_warm_start_goes_on_from_the_last_vector() -> None:
     data = integer_chains(7)
     run: dict[str, Any] = {"shuffle": False, "stop": "epochs"}
@@ -608,16 +600,3 @@ def test_what_it_does_not_have_is_refused_with_advice() -> None:
         model.fit(data.X, data.y).mistake_bound(0)
     with pytest.raises(ValueError, match="radius=-1 is not valid"):
         model.mistake_bound(1.0, radius=-1)
-
-
-def test_it_can_be_cloned_searched_and_pickled() -> None:
-    data = integer_chains(8)
-    model = mm.StructuredPerceptron(mm.structured.Chain(), margin=2.0, max_epochs=4)
-    copy = clone(model).set_params(model__n_states=3)
-    assert copy.margin == 2.0
-    assert copy.model.n_states == 3
-    assert model.model.n_states is None
-    fitted = copy.fit(data.X, data.y)
-    again = pickle.loads(pickle.dumps(fitted))
-    for one, other in zip(fitted.predict(data.X), again.predict(data.X), strict=True):
-        assert_array_equal(one, other)
