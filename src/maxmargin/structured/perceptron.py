@@ -37,7 +37,7 @@ from maxmargin.problems.problem import Status
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import Counts, Epoch
 from maxmargin.structured.model import Cuts, joined_cuts
-from maxmargin.structured.outputs import StructuredOutputs
+from maxmargin.structured.svc import StructuredOutputs
 from maxmargin.validation.data import LARGEST_SQUARE, generator
 from maxmargin.validation.parameters import check_flag, check_scale
 
@@ -104,11 +104,6 @@ class StructuredState:
     weights: Floats
     lag: Floats
     counters: Floats  # visits, mistakes, updates, in units of weight
-
-    @classmethod
-    def begin(cls, weights: Floats, *, averaged: bool) -> "StructuredState":
-        """Return the state before the first visit."""
-        return cls(weights.copy(), np.zeros(len(weights) if averaged else 0), np.zeros(3))
 
     def mean(self) -> Floats:
         """Return the mean of w after each visit, or w itself if no mean is kept."""
@@ -316,13 +311,16 @@ class StructuredPerceptron(StructuredOutputs, OnlineLearner):
         self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
         data = self._examples(X, y, sample_weight, reset=True)
         _refuse_endless(data.weight, data.kept)
-        start = self._start(last, data.examples.size)
+        start = np.zeros(data.examples.size) if last is None else last
+        if len(start) != data.examples.size:
+            raise ValueError(
+                f"warm_start=True, but the last fit has {len(start)} weights and these data need "
+                f"{data.examples.size}: fit a new estimator instead."
+            )
+        lag = np.zeros(len(start) if self.averaged else 0)
+        state = StructuredState(start.copy(), lag, np.zeros(3))
         learner = StructuredLearner(
-            StructuredState.begin(start, averaged=bool(self.averaged)),
-            data.examples,
-            data.weight,
-            float(self.margin),
-            bool(self.trace),
+            state, data.examples, data.weight, float(self.margin), bool(self.trace)
         )
         epochs: list[Epoch] = []
 
@@ -337,7 +335,6 @@ class StructuredPerceptron(StructuredOutputs, OnlineLearner):
         self._adopt(learner, float(np.linalg.norm(start)))
         if self.trace:
             self.trace_ = _traced(learner, data.kept, start, epochs)
-        self._warn_of_search_errors()
         self._report(run, learner.counts)
         return self
 
@@ -385,25 +382,14 @@ class StructuredPerceptron(StructuredOutputs, OnlineLearner):
             check_scale(self, "margin")  # w is divided by it
         check_flag(self, "averaged")
 
-    def _start(self, last: Floats | None, size: int) -> Floats:
-        if last is None:
-            return np.zeros(size)
-        if len(last) != size:
-            raise ValueError(
-                f"warm_start=True, but the last fit has {len(last)} weights and these data need "
-                f"{size}: fit a new estimator instead."
-            )
-        return last
-
     def _adopt(self, learner: StructuredLearner, start_norm: float) -> None:
+        """Set what was learnt; warn if the decoder missed what it claims to find."""
         self._state, self._start_norm = learner.state, start_norm
         self._fitted_margin = float(self.margin)  # the parameter may change
         self.coef_ = learner.state.mean()
         self.radius_ = math.sqrt(learner.squared_radius)
         self.largest_loss_ = learner.largest_loss
         self.search_errors_ = learner.search_errors
-
-    def _warn_of_search_errors(self) -> None:
         if self.search_errors_ and self.model_.exact:
             warn(
                 f"{type(self.model).__name__} claims to be exact, but at {self.search_errors_} "

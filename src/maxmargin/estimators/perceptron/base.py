@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
 from maxmargin.estimators.linear.blocked import Opened, as_source, by_parts, is_source
+from maxmargin.estimators.linear.partial_fit import labelled_chunk
 from maxmargin.estimators.reductions import ClassPlanes, ScoresOnly, best_classes
 from maxmargin.geometry.bounds import leads, update_bound
 from maxmargin.geometry.criterion import criterion_of_margins
@@ -46,8 +47,6 @@ from maxmargin.validation.data import (
     held_out_split,
     refuse_infinite,
     refuse_overflow,
-    row_weights,
-    stream_classes,
 )
 from maxmargin.validation.parameters import (
     NamedParameters,
@@ -330,16 +329,10 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, OnlineLearner):
         self._refuse_in_streams()
         first = not hasattr(self, "status_")
         X = self._check_training_input(X, reset=first)
-        self.classes_ = stream_classes(self, classes, first)
-        y = check_labels(y, X.shape[0])
-        labels = class_indices(self.classes_, y)
-        weight = row_weights(sample_weight, self.class_weight, self.classes_, y)
-        kept = np.flatnonzero(weight > 0)
-        if len(kept) < len(y):
-            X, labels, weight = self._selected(X, kept), labels[kept], weight[kept]
+        labels, weight, kept = labelled_chunk(self, y, X.shape[0], classes, sample_weight)
+        if len(kept) < X.shape[0]:
+            X = self._selected(X, kept)
         if len(kept) == 0:
-            if first:
-                raise ValueError("The first chunk has no row with a weight above 0: start later.")
             return self
         if first:
             learner = self._begin(X, labels, weight, generator(self.random_state))
