@@ -106,11 +106,11 @@ class Chain(ReadyModel):
         """Return the model with the states and the number of columns of training data."""
         check_number(self, "n_states", at_least=1, integer=True, optional=True)
         ready: Self = clone(self)
+        if self.n_states is not None:
+            ready.classes_ = np.arange(self.n_states)
         Y = _learn_columns(ready, X, Y)
         if self.n_states is None:
             ready.classes_ = classes_of(np.concatenate([np.asarray(y) for y in Y]))
-        else:
-            ready.classes_ = np.arange(self.n_states)
         states = len(ready.classes_)
         ready.size_ = states * (ready.n_features_in_ + states + 2)
         ready.weights()
@@ -141,17 +141,20 @@ class Chain(ReadyModel):
                     f"y must hold one state for each of the {rows.shape[0]} rows of x, got shape "
                     f"{y.shape}."
                 )
-            if self.n_states is not None or hasattr(self, "classes_"):
+            if hasattr(self, "classes_"):
                 self.coded(y)
             else:
                 classes_of(y)
 
     def coded(self, y: Any) -> Ints:
         """Return the numbers of states."""
-        y = np.asarray(y)
-        if self.n_states is not None:
-            return _whole_states(y, self.n_states)
-        return label_codes(self.classes_, y, "states")
+        if self.n_states is None:
+            return label_codes(self.classes_, y, "states")
+        refusal = (
+            f"y must hold whole numbers from 0 to {self.n_states - 1}, the states of "
+            f"Chain(n_states={self.n_states}): leave n_states=None for states of any kind."
+        )
+        return label_codes(self.classes_, y, "states", refusal)
 
     def examples(self, X: Any, Y: Any = None) -> "ChainExamples":
         """Check sequences and return them ready for compiled passes."""
@@ -517,16 +520,7 @@ def _check_block(x: Any, columns: int | None) -> Any:
     return x
 
 
-def _whole_states(y: Any, n_states: int) -> Ints:
-    if y.dtype.kind not in "buif" or not ((y >= 0) & (y < n_states) & (y == np.floor(y))).all():
-        raise ValueError(
-            f"y must hold whole numbers from 0 to {n_states - 1}, the states of "
-            f"Chain(n_states={n_states}): leave n_states=None for states of any kind."
-        )
-    return np.asarray(y, dtype=np.int64)
-
-
-def label_codes(classes: Any, labels: Any, what: str) -> Ints:
+def label_codes(classes: Any, labels: Any, what: str, refusal: str = "") -> Ints:
     """Return the numbers of labels among the classes of the training data."""
     labels = np.asarray(labels)
     try:
@@ -537,7 +531,8 @@ def label_codes(classes: Any, labels: Any, what: str) -> Ints:
     if not known.all():
         strange = labels[~known].tolist()[0]
         raise ValueError(
-            f"{strange!r} is not among the {what} of the training data, {classes.tolist()}."
+            refusal
+            or f"{strange!r} is not among the {what} of the training data, {classes.tolist()}."
         )
     return np.asarray(found, dtype=np.int64)
 

@@ -104,8 +104,6 @@ class WorkingSets:
     Outputs of an example are next to each other: example i has those from begin[i] on.
     """
 
-    _mark: tuple[Floats, Floats] | None
-
     def __init__(self, problem: StructuredProblem, start: Point) -> None:
         n = len(problem)
         self.problem = problem
@@ -117,6 +115,7 @@ class WorkingSets:
         self.square, self.products = np.arange(n), np.zeros(n)
         self.gaps, self.zigzags = np.zeros(n), False
         self._inside: Floats | None = None
+        self._mark: tuple[Floats, Floats] | None = None
         self._dense = np.zeros(problem.size)
         if start.beta is not None and len(start.beta):
             self._adopt(start.beta)
@@ -256,11 +255,6 @@ class _Inner(NamedTuple):
     alpha: Floats
     z: Floats
 
-    def moved(self, step: "_Inner") -> "_Inner":
-        """Return the point near the end of a step, or before what it would take below 0."""
-        far = 0.99 * min(_room(self.alpha, step.alpha), _room(self.z, step.z))
-        return _Inner(*(x + far * dx for x, dx in zip(self, step, strict=True)))
-
 
 def _follow_inside(o: WorkingSets, M: Floats) -> tuple[Floats, Floats]:
     """Return duals, whose sums are right but for rounding, and the best weights for outputs."""
@@ -277,7 +271,9 @@ def _follow_inside(o: WorkingSets, M: Floats) -> tuple[Floats, Floats]:
         alpha = at.alpha + _room(at.alpha, ahead.alpha) * ahead.alpha
         left = float(alpha @ (at.z + _room(at.z, ahead.z) * ahead.z)) / total
         aim = left**3 * total / len(at.z) - ahead.alpha * ahead.z
-        at = at.moved(_step_inside(o, M, at, factor, aim))
+        step = _step_inside(o, M, at, factor, aim)
+        far = 0.99 * min(_room(at.alpha, step.alpha), _room(at.z, step.z))  # nothing below 0
+        at = _Inner(*(x + far * dx for x, dx in zip(at, step, strict=True)))
         if total <= _NOISE * abs(float(at.alpha @ o.loss)):
             break
     return at.alpha, at.w

@@ -310,7 +310,13 @@ class StructuredPerceptron(StructuredOutputs, OnlineLearner):
         last = self._state.weights if self.warm_start and hasattr(self, "status_") else None
         self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
         data = self._examples(X, y, sample_weight, reset=True)
-        _refuse_endless(data.weight, data.kept)
+        k = int(data.weight.argmax())
+        if data.weight[k] > _MOST_VISITS:
+            raise ValueError(
+                f"sample_weight contains {data.weight[k]:g} (example {data.kept[k]}), which may be "
+                "as many visits at one turn: divide all weights by a number that makes them "
+                f"{_MOST_VISITS:g} at most."
+            )
         start = np.zeros(data.examples.size) if last is None else last
         if len(start) != data.examples.size:
             raise ValueError(
@@ -397,17 +403,6 @@ class StructuredPerceptron(StructuredOutputs, OnlineLearner):
                 "exact = False, or correct decode.",
                 UserWarning,
             )
-
-
-def _refuse_endless(weight: Floats, rows: Ints) -> None:
-    """Raise if a weight asks for so many visits that they might never end."""
-    if weight.max() > _MOST_VISITS:
-        k = int(weight.argmax())
-        raise ValueError(
-            f"sample_weight contains {weight[k]:g} (example {rows[k]}), which may be as many "
-            f"visits at one turn: divide all weights by a number that makes them {_MOST_VISITS:g} "
-            "at most."
-        )
 
 
 def _traced(

@@ -4,7 +4,7 @@ Its certificates decode all examples anew, and make w anew from the duals.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -151,7 +151,7 @@ def certify_structured(
     everything = np.arange(len(problem))
     found = problem.examples.decode(everything, w)
     seen, _ = _sums(found, w, np.zeros(len(everything)))
-    tops = _tops(problem, w, duals.rows, held, seen)
+    tops, beaten = _tops(problem, w, duals.rows, held, seen)
     primal = _objective(problem, w, tops)
     dual = _dual_objective(problem, duals, known, implied)
     certificate = StructuredCertificate(
@@ -163,9 +163,9 @@ def certify_structured(
         float(np.sqrt(2 * max(primal.value + primal.error - dual.value + dual.error, 0.0))),
         rounding=relative_rounding(primal, dual),
         least_primal=primal.value,
-        beaten=tops.beaten,
+        beaten=beaten,
     )
-    caveat = lost or _caveat(problem, tops.beaten)
+    caveat = lost or _caveat(problem, beaten)
     if caveat:
         return (
             replace(certificate, primal=np.inf, rounding=0.0, distance_bound=np.inf, caveat=caveat),
@@ -205,16 +205,10 @@ def _sums(cuts: Cuts, w: Floats, alpha: Floats) -> tuple[Bounded, Combination]:
     return Bounded(value, scores.error + EPS * (np.abs(value) + cuts.loss)), implied
 
 
-class _Tops(NamedTuple):
-    """The highest H of each example, how far above it the true one may be, and false claims."""
-
-    value: Floats
-    error: Floats
-    beaten: tuple[int, ...]
-
-
-def _tops(problem: StructuredProblem, w: Floats, rows: Ints, held: Bounded, seen: Bounded) -> _Tops:
-    """Return the highest H of each example, over what the decoder found and what is stored.
+def _tops(
+    problem: StructuredProblem, w: Floats, rows: Ints, held: Bounded, seen: Bounded
+) -> tuple[Bounded, tuple[int, ...]]:
+    """Return the highest H of each example, found or stored; and where decoders claim too much.
 
     The decoder compares sums that are rounded: the output it found may be lower than the highest by
     twice what one of these sums is off.
@@ -231,10 +225,10 @@ def _tops(problem: StructuredProblem, w: Floats, rows: Ints, held: Bounded, seen
     noise += _BEATEN * (np.abs(stored) + np.abs(seen.value))
     exact = problem.examples.model.exact
     beaten = np.flatnonzero(stored > seen.value + noise) if exact else everything[:0]
-    return _Tops(value, errors, tuple(beaten.tolist()))
+    return Bounded(value, errors), tuple(beaten.tolist())
 
 
-def _objective(problem: StructuredProblem, w: Floats, tops: _Tops) -> Bounded:
+def _objective(problem: StructuredProblem, w: Floats, tops: Bounded) -> Bounded:
     norm2 = squared_norm(w)
     each = problem.cost * tops.value
     fitted = total(each, problem.cost * tops.error + EPS * np.abs(each))

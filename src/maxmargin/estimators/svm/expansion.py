@@ -399,13 +399,6 @@ class KernelExpansion(KernelInput, Machine):
             return self._given_products
         return self._expanded(vectors)
 
-    def _weight_products(self) -> Floats:
-        """Return the products of the weights of all scores with each other."""
-        if type(self.kernel_) is Linear:
-            w = self._linear_weights()
-            return np.asarray(w @ w.T)
-        return np.asarray(self._coefficients().T @ self._products())
-
     @property
     def _lengths(self) -> Floats:
         """‖w‖ of each score."""
