@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, blocked, certify, certify_with_duals
-from maxmargin.certificates.blocked import best_intercept_of, certify_blocked
+from maxmargin.certificates.blocked import best_intercept_of
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.blocked import BlockedProblem, HingeRule, TubeRule
@@ -145,15 +145,6 @@ def test_leaves_and_threads_change_nothing(rule: Any, monkeypatch: pytest.Monkey
 def test_few_rows(n: int) -> None:
     case = Case(TUBE, n=n, seed=3)
     assert_same(certify(case.problem, case.point), certify(case.whole, case.point))
-
-
-@pytest.mark.parametrize("kind", ["float64", "sparse", "far"])
-def test_scores_are_left_as_a_vector(kind: str) -> None:
-    for intercept in Intercept:
-        case = Case(HINGE, kind, intercept)
-        certify_blocked(case.problem, case.point)
-        score = case.problem.blocks.vector("score")
-        assert_allclose(score, case.whole.products(case.point.w), rtol=1e-9, atol=1e-9)
 
 
 # ------------------------------------------------------------------- rows on disk

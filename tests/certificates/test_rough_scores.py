@@ -305,14 +305,3 @@ def test_a_pass_for_other_coefficients_is_not_used() -> None:
     assert certify(problem, result.point) == plain
     passes[:] = [(coefficients, wrong)]  # as the certificate's own code would never leave it
     assert certify(problem, result.point) != plain
-
-
-@pytest.mark.parametrize("name", ["SVC", "SVR", "NuSVC", "OneClassSVM"])
-def test_threads_change_no_bit(name: str) -> None:
-    X, y = rows_and_targets(name, 6000)
-    several: list[Any] = []
-    for threads in (1, 3):
-        model = clone(MACHINES[name]).set_params(n_jobs=threads).fit(X, y)
-        several.append((model.dual_coef_, model.certificate_))
-    assert np.array_equal(several[0][0], several[1][0])
-    assert several[0][1] == several[1][1]

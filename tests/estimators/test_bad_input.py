@@ -215,30 +215,38 @@ def test_an_intercept_given_but_not_wanted() -> None:
 
 
 # 20, 21: kernels
-def test_parameters_beside_a_kernel_object_are_not_ignored() -> None:
+with_kernels = pytest.mark.parametrize("kind", [mm.KernelPerceptron, mm.SVC])
+
+
+@with_kernels
+def test_parameters_beside_a_kernel_object_are_not_ignored(kind: Any) -> None:
     with pytest.raises(ValueError, match=r"gamma=5.0 is for kernels given by name"):
-        mm.KernelPerceptron(kernel=mm.kernels.RBF(), gamma=5.0).fit(X, Y)
+        kind(kernel=mm.kernels.RBF(), gamma=5.0).fit(X, Y)
 
 
-def test_a_kernel_of_the_wrong_shape_or_not_finite() -> None:
+@with_kernels
+def test_a_kernel_of_the_wrong_shape_or_not_finite(kind: Any) -> None:
     with pytest.raises(ValueError, match="shape"):
-        mm.KernelPerceptron(kernel=lambda A, B: np.zeros(3)).fit(X, Y)
+        kind(kernel=lambda A, B: np.zeros(3)).fit(X, Y)
     with pytest.raises(ValueError, match="finite"):
-        mm.KernelPerceptron(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X, Y)
+        kind(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X, Y)
 
 
-def test_bad_gram_matrices() -> None:
-    gram = mm.KernelPerceptron(kernel="precomputed")
+@with_kernels
+def test_bad_gram_matrices(kind: Any) -> None:
+    gram = kind(kernel="precomputed")
     with pytest.raises(ValueError, match="must be a square matrix"):
         gram.fit(X, Y)
     with pytest.raises(ValueError, match="not symmetric"):
         gram.fit(np.triu(np.ones((4, 4))), Y)
-    with pytest.raises(TypeError, match="dense data is required"):
+    with pytest.raises(TypeError, match=r"dense data is required|Sparse precomputed kernels"):
         gram.fit(sp.csr_array(np.eye(4)), Y)
     with pytest.raises(ValueError, match="compute the composed matrix"):
-        mm.KernelPerceptron(kernel=2 * mm.kernels.Precomputed()).fit(np.eye(4), Y)
-    with pytest.warns(UserWarning, match="indefinite"):
-        gram.set_params(stop="epochs", max_epochs=2).fit(np.ones((4, 4)) - 2 * np.eye(4), Y)
+        kind(kernel=2 * mm.kernels.Precomputed()).fit(np.eye(4), Y)
+    if kind is mm.KernelPerceptron:
+        gram.set_params(stop="epochs", max_epochs=2)
+    with pytest.warns(UserWarning, match=r"indefinite|not positive semidefinite"):
+        gram.fit(np.ones((4, 4)) - 2 * np.eye(4), Y)
 
 
 # partial_fit

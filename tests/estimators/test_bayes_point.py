@@ -18,12 +18,10 @@ from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.bayes.sampler import (
-    Sampler,
     Walls,
     along_ellipse,
     along_line,
     mixing,
-    scattered,
     standard_errors,
 )
 from maxmargin.loops.records import ChainState
@@ -101,28 +99,6 @@ def test_a_path_keeps_its_energy_and_can_be_run_backwards(soft: bool) -> None:
     assert (crossed > 50) if soft else (crossed == 0)
 
 
-def test_a_wall_is_crossed_at_the_price_of_its_cost() -> None:
-    """From z = 1 with velocity v, the wall is met with speed √(1 + v²)."""
-    for cost in (0.1, 0.5, 1.0, 3.0):
-        walls = Walls(np.ones((1, 1)), np.array([cost]))
-        for v in (-0.2, -1.0, -3.0):
-            there = follow(walls, np.ones(1), np.array([v]), np.pi / 2)
-            assert (there.z[0] < 0) == (1 + v * v > 2 * cost)
-
-
-def test_where_a_path_is_interrupted_does_not_matter() -> None:
-    for seed in range(10):
-        walls, z, v = room(seed, soft=seed % 2 == 0)
-        whole, pieces = follow(walls, z, v, 1.5), follow(walls, z, v, 1.5, budget=1)
-        for one, other in zip(whole, pieces, strict=True):
-            assert_array_equal(one, other)
-
-
-def test_without_walls_a_quarter_turn_leads_to_the_velocity() -> None:
-    z, v = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 2.0])
-    assert_allclose(follow(Walls.of(np.zeros((0, 3)), np.zeros(0)), z, v, np.pi / 2).z, v)
-
-
 def test_a_path_that_meets_too_many_walls_is_not_taken() -> None:
     """A wedge of 10⁻³ radians: its paths are reflected thousands of times in a quarter turn."""
     walls = Walls.of(np.array([[0.0, 1.0], [1e-3, -1.0]]), np.full(2, np.inf))
@@ -144,40 +120,6 @@ def test_corners_and_coincident_walls_keep_the_particle_in() -> None:
         there = follow(walls, np.array([1.0, 1.0]), np.array([-1.0, -1.0]), np.pi / 2)
         assert walls.clear(there.z)
         assert there.counts[2] <= 2 * len(walls)
-
-
-def test_walls_are_merged_if_they_are_one() -> None:
-    vectors = np.array([[2.0, 0.0], [1.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0], [0.0, 0.0]])
-    hard = Walls.of(vectors[[0, 1, 3, 5]], np.full(4, np.inf))
-    assert sorted(map(tuple, hard.normals)) == [(0.0, 1.0), (1.0, 0.0)]
-    soft = Walls.of(vectors, np.array([1.0, 2.0, 5.0, 1.0, 1.0, 9.0]))
-    assert_array_equal(soft.normals, [[-1.0, 0.0]])
-    assert_array_equal(soft.cost, [2.0])
-
-
-def draw(walls: Walls, dim: int, most: int, seed: int = 0) -> Floats:
-    rng = np.random.default_rng(seed)
-    starts = scattered(walls, np.ones(dim), 4, rng)
-    *_, last = Sampler(walls, starts, np.eye(dim), rng).iterates(most)
-    return np.asarray(last.z)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 5])
-def test_without_rows_the_vote_is_open(dim: int) -> None:
-    """The sampler alone: the prior, N(0, I), of which half is on either side of any plane."""
-    z = draw(Walls.of(np.zeros((0, dim)), np.zeros(0)), dim, 20_000).reshape(-1, dim)
-    assert_allclose(z.mean(axis=0), 0, atol=0.03)
-    assert_allclose(np.cov(z.T), np.eye(dim) if dim > 1 else 1.0, atol=0.05)
-    x = np.random.default_rng(1).standard_normal((10, dim))
-    assert_allclose((z @ x.T > 0).mean(axis=0), 0.5, atol=0.02)
-
-
-def test_lengths_are_those_of_the_prior() -> None:
-    """All walls pass through 0, so that ‖z‖ is χ-distributed whatever they cut off."""
-    walls = Walls.of(np.array([[1.0, 0, 0], [-0.9, 1, 0], [0, -0.9, 1]]), np.full(3, np.inf))
-    squares = (draw(walls, 3, 20_000) ** 2).sum(axis=2)
-    assert squares.mean() == pytest.approx(3, abs=0.1)
-    assert squares.var() == pytest.approx(6, abs=0.5)
 
 
 def exact_draws(walls: Walls, count: int, rng: np.random.Generator) -> Floats:
@@ -286,17 +228,6 @@ def test_three_features_spherical_polygons(n: int) -> None:
     assert_allclose(model.predict_proba(rows)[:, 1], exact, atol=2e-2)
     centre = model.coef_[0] / np.linalg.norm(model.coef_)
     assert_allclose(centre, polygon_centre(walls), atol=2e-2)
-
-
-def test_one_row() -> None:
-    """P(x) = 1 − angle(x, y₁x₁)/π; the row is there twice, as {x₁: +, −x₁: −}."""
-    rng = np.random.default_rng(0)
-    for d in (1, 2, 3, 10):
-        first, rows = rng.standard_normal(d), rng.standard_normal((20, d))
-        model = Bayes(intercept_scaling=0, n_samples=10_000).fit([first, -first], [1, 0])
-        cosine = rows @ first / np.linalg.norm(rows, axis=1) / np.linalg.norm(first)
-        exact = 1 - np.arccos(np.clip(cosine, -1, 1)) / np.pi
-        assert_allclose(model.predict_proba(rows)[:, 1], exact, atol=2e-2)
 
 
 KERNELS: list[Any] = [
@@ -448,24 +379,6 @@ def test_sparse_rows_and_other_labels_are_the_same_problem(data: Any) -> None:
     assert model.predict_proba(X).dtype == np.float64
 
 
-def test_scaling_rows_leaves_the_version_space_as_it_is() -> None:
-    X, y = separable(12, 3, 5)
-    scale = np.random.default_rng(0).uniform(1e-3, 1e3, (12, 1))
-    rows = np.random.default_rng(1).standard_normal((20, 3))
-    one, other = (Bayes(intercept_scaling=0, n_samples=20_000).fit(Z, y) for Z in (X, scale * X))
-    off = one.predict_proba(rows)[:, 1] - other.predict_proba(rows)[:, 1]
-    error = np.hypot(one.standard_error(rows), other.standard_error(rows))
-    assert (np.abs(off) < 4 * error).all()
-
-
-def test_the_same_seed_gives_the_same_draws_and_another_one_others() -> None:
-    X, y = separable(25, 4, 0)
-    model = Bayes(n_samples=400, random_state=3)
-    draws = model.fit(X, y).samples_[0]
-    assert_array_equal(clone(model).fit(X, y).samples_[0], draws)
-    assert not np.array_equal(clone(model).set_params(random_state=4).fit(X, y).samples_[0], draws)
-
-
 # ------------------------------------------------------------------- the version space
 
 
@@ -504,15 +417,6 @@ def test_a_long_and_thin_version_space_is_passed_through_lengthwise() -> None:
     assert model.standard_error(rows).max() < 0.03
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("width", [1e-4, 1e-6])
-def test_wedges_that_float64_hardly_resolves_keep_their_draws(width: float) -> None:
-    walls = np.array([[0.0, 1.0, 0.0], [width, -1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, -1.0]])
-    X, y = walls * [[1], [-1], [1], [-1]], np.array([1, 0, 1, 0])
-    model = Bayes(intercept_scaling=0, n_samples=400).fit(X, y)
-    assert (model.samples_[0] @ walls.T > 0).all()
-
-
 def test_the_bayes_point_of_wide_rows_is_that_of_their_span() -> None:
     """Weight space and the factor of the Gram matrix are two ways to the same means."""
     X, y = separable(10, 4, 0)
@@ -526,15 +430,6 @@ def test_the_bayes_point_of_wide_rows_is_that_of_their_span() -> None:
     mapped = rows @ np.linalg.lstsq(X, wide, rcond=None)[0]
     assert_allclose(mapped @ other.coef_[0] + other.intercept_, scores, atol=0.1)
     assert_allclose(other.predict_proba(mapped), narrow.predict_proba(rows), atol=2e-2)
-
-
-def test_an_intercept_is_a_constant_added_to_the_kernel() -> None:
-    X, y = separable(8, 2, 1)
-    rows = np.random.default_rng(0).standard_normal((10, 2))
-    inside = Bayes(kernel=mm.kernels.RBF(0.5) + 4.0, intercept_scaling=0, n_samples=10_000)
-    beside = Bayes(kernel=mm.kernels.RBF(0.5), intercept_scaling=2.0, n_samples=10_000)
-    one, other = (model.fit(X, y).predict_proba(rows) for model in (inside, beside))
-    assert_allclose(one, other, atol=2e-2)
 
 
 def test_functions_far_from_all_rows_are_open() -> None:
@@ -558,14 +453,6 @@ def test_classes_that_meet_are_refused_with_a_witness_and_the_way_out() -> None:
     model = Bayes(label_noise=0.1, n_samples=4000).fit(X, y)
     assert_allclose(model.predict_proba([[0.5, 0.5]]), 0.5, atol=0.05)
     assert Bayes(kernel="rbf", n_samples=400).fit(X, y).score(X, y) == 1.0
-
-
-def test_a_witness_names_rows_as_they_were_given() -> None:
-    X, y = separable(20, 2, 0)
-    X, y = np.vstack([X, X[[7]]]), np.append(y, 1 - y[7])
-    with pytest.raises(NotSeparableError) as caught:
-        Bayes().fit(X, y)
-    assert set(getattr(caught.value.witness, "rows", ())) == {7, 20}
 
 
 def test_a_row_without_sides_cannot_be_separated_but_may_be_noise() -> None:

@@ -8,8 +8,8 @@ import clarabel  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_iris, load_wine
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris
 from sklearn.svm import LinearSVC
 
 from maxmargin._typing import Floats
@@ -86,15 +86,6 @@ def test_closes_the_gap(intercept: Intercept, dtype: Any, sparse: bool) -> None:
     assert certificate.infeasibility < 1e-10
     assert certificate.max_kkt_violation < 1e-6
     assert certificate.drift < 1e-6
-
-
-@pytest.mark.parametrize("intercept", ALL)
-@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("load", [load_iris, load_wine])
-def test_closes_the_gap_on_real_data(load: Any, C: float, intercept: Intercept) -> None:
-    X, y = load(return_X_y=True)
-    problem = MulticlassProblem.linear(X, y.astype(np.int64), 3, np.full(len(y), C), intercept)
-    assert certified(problem, solved(problem, tol=1e-6)).holds(1e-6)
 
 
 @pytest.mark.wide
@@ -196,27 +187,15 @@ def test_permuting_classes_permutes_weights(intercept: Intercept) -> None:
 
 @pytest.mark.parametrize("intercept", ALL)
 @pytest.mark.parametrize("seed", range(4))
-def test_order_of_rows_does_not_matter(seed: int, intercept: Intercept) -> None:
-    problem = made(seed, intercept)
-    order = np.random.default_rng(seed).permutation(50)
-    shuffled = MulticlassProblem.linear(
-        problem.features.X[order], problem.labels[order], 4, problem.cost[order], intercept
-    )
-    ours, other = solved(problem), solved(shuffled)
-    assert_allclose(other.w, ours.w, atol=1e-8)
-    assert_allclose(other.b, ours.b, atol=1e-8)
-
-
-@pytest.mark.parametrize("intercept", ALL)
-@pytest.mark.parametrize("seed", range(4))
 def test_weights_are_repetitions(seed: int, intercept: Intercept) -> None:
+    """In any order; a weight of 0 is absence."""
     problem = made(10 + seed, intercept)
     times = np.random.default_rng(seed).integers(0, 4, 50)
     times[:4] = 1
     weighted = MulticlassProblem.linear(
         problem.features.X, problem.labels, 4, problem.cost * times, intercept
     )
-    rows = np.repeat(np.arange(50), times)
+    rows = np.random.default_rng(seed).permutation(np.repeat(np.arange(50), times))
     repeated = MulticlassProblem.linear(
         problem.features.X[rows], problem.labels[rows], 4, problem.cost[rows], intercept
     )
@@ -224,20 +203,6 @@ def test_weights_are_repetitions(seed: int, intercept: Intercept) -> None:
     assert_allclose(other.w, ours.w, atol=1e-8)
     assert_allclose(other.b, ours.b, atol=1e-8)
     assert not ours.beta[times == 0].any()
-
-
-def test_zero_weight_is_absence_exactly() -> None:
-    problem = made(5, Intercept.FREE)
-    kept = np.arange(50) % 5 != 4
-    zeroed = MulticlassProblem.linear(
-        problem.features.X, problem.labels, 4, np.where(kept, problem.cost, 0.0), Intercept.FREE
-    )
-    dropped = MulticlassProblem.linear(
-        problem.features.X[kept], problem.labels[kept], 4, problem.cost[kept], Intercept.FREE
-    )
-    ours, other = solved(zeroed), solved(dropped)
-    assert_array_equal(ours.w, other.w)
-    assert_array_equal(ours.b, other.b)
 
 
 @pytest.mark.parametrize("intercept", ALL)

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 import skops.io
 from numpy.testing import assert_array_equal
 from sklearn.base import clone, is_classifier
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -99,21 +98,6 @@ def test_an_infinite_cost_is_refused_with_the_way_out(kind: Any, infinite: Any) 
     way_out = "HardMarginSVC" if is_classifier(kind()) else "A large one"
     with pytest.raises(ValueError, match=f"must be a finite number > 0. .*{way_out}"):
         kind(C=infinite).fit(X, Y)
-
-
-def test_absent_probabilities_say_how_to_get_them() -> None:
-    for model in filter(is_classifier, ESTIMATORS):
-        if isinstance(model, mm.BayesPointClassifier) or hasattr(model, "model"):
-            continue  # it has them, or outputs need not be classes
-        for method in ("predict_proba", "predict_log_proba"):
-            assert not hasattr(model, method)
-            way_out = r"CalibratedClassifierCV\(\w+\(…\), ensemble="
-            if "probability" in model.get_params():
-                way_out = r"\w+\(probability=True\) has it"
-            with pytest.raises(AttributeError, match=way_out):
-                getattr(model, method)
-    calibrated = CalibratedClassifierCV(mm.SVC(), ensemble=False).fit(X, Y)
-    assert calibrated.predict_proba(X).shape == (len(X), 2)
 
 
 ODD: list[Any] = [

@@ -174,20 +174,6 @@ def test_other_forms_of_the_same_rows(form: Any) -> None:
     assert_array_equal(other.predict(form(X)), y)
 
 
-def test_lists_frames_and_objects() -> None:
-    pd = pytest.importorskip("pandas")
-    X, y = problem(40, 3, 0)
-    model = mm.HardMarginSVC().fit(X, y)
-    frame = pd.DataFrame(X, columns=list("abc"))
-    for rows in (X.tolist(), X.astype(object), frame):
-        other = mm.HardMarginSVC().fit(rows, y.tolist(), sample_weight=[1.0] * 40)
-        assert_same_plane(other, model, 1e-15)
-        assert other.n_features_in_ == 3
-    assert list(other.feature_names_in_) == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="3 features"):
-        model.predict(X[:, :2])
-
-
 def test_three_points_are_told_apart_sk18606() -> None:
     """Three points in general position are separable, whatever their labels and their place."""
     rng = np.random.default_rng(0)
@@ -206,14 +192,6 @@ def test_integers_are_exact() -> None:
     assert_array_equal(model.alpha_, [0.125, 0.125, 0.0])
     assert_array_equal(model.predict([[1], [3]]), ["a", "b"])
     assert model.margin_ == 2.0
-
-
-def test_many_rows_and_many_columns() -> None:
-    for shape in ((50_000, 5), (40, 5000)):
-        X, y = problem(*shape, 4)
-        model = mm.HardMarginSVC().fit(X, y)
-        assert model.certificate_.holds(1e-8)
-        assert_array_equal(model.predict(X), y)
 
 
 def text(n: int, d: int, seed: int) -> tuple[Any, Floats]:

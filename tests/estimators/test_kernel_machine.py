@@ -2,7 +2,6 @@
 
 import inspect
 import pickle
-import time
 import warnings
 from itertools import combinations
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn.svm
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import StackingClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -102,22 +101,6 @@ def test_certificates_hold_and_certify_finds_them_again(name: str) -> None:
         assert_allclose(again.primal, model.certificate_.primal, rtol=1e-9)
         model.dual_coef_[0, 0] *= 0.5  # an altered model is found out
         assert certified(model, X, t, weight).gap > 10 * again.gap
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "poly"])
-@pytest.mark.parametrize("name", PEERS)
-def test_certify_reads_scikit_learns(name: str, kernel: str) -> None:
-    X, y, target = rows(classes=3)
-    t = answers(name, y, target)
-    weight = np.random.default_rng(1).uniform(0.5, 1.5, len(t))
-    loose, tight = (
-        machine(name, sklearn.svm, kernel=kernel, coef0=1.0, gamma=0.7, tol=tol).fit(X, t, weight)
-        for tol in (1e-1, 1e-6)
-    )
-    assert certified(tight, X, t, weight).holds(1e-4)
-    assert certified(loose, X, t, weight).gap > certified(tight, X, t, weight).gap > 0
-    ours = machine(name, kernel=kernel, coef0=1.0, gamma=0.7, tol=1e-7).fit(X, t, weight)
-    assert_allclose(ours.certificate_.primal, certified(tight, X, t, weight).primal, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -221,14 +204,6 @@ def test_margins_slacks_and_kinds(name: str) -> None:
     assert_allclose(model.distance(X), f * model.margin_, rtol=1e-9)
 
 
-def test_slack_gives_the_objective() -> None:
-    X, y, _ = rows()
-    model = mm.SVC(C=2.0, tol=1e-9).fit(X, y)
-    objective = 0.5 / model.margin_**2 + 2.0 * model.slack_.sum()
-    assert_allclose(objective, model.certificate_.primal, rtol=1e-7)
-    assert model.alpha_.shape == model.slack_.shape == (len(y),)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_computed_on_demand_belongs_to_the_last_fit(name: str) -> None:
     X, y, target = rows()
@@ -250,42 +225,7 @@ def test_an_outlier_detector_with_the_linear_kernel() -> None:
     assert model.outlier_fraction_ - 1e-12 <= 0.3 <= model.support_fraction_ + 1e-12
 
 
-def test_distance_is_that_of_an_explicit_map() -> None:
-    X, y, _ = rows()
-    X = X[:, :2]
-    model = mm.SVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0, tol=1e-10).fit(X, y)
-    root = np.sqrt(2)
-    features = np.c_[np.ones(len(X)), root * X, X**2, root * X[:, 0] * X[:, 1]]
-    w = model.dual_coef_[0] @ features[model.support_]
-    assert_allclose(model.distance(X), (features @ w + model.intercept_) / np.linalg.norm(w))
-
-
 # ------------------------------------------------------------------- weights
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_weights_are_repetitions(name: str) -> None:
-    X, y, target = rows(classes=3)
-    t = answers(name, y, target)
-    weight = np.random.default_rng(1).integers(0, 4, len(t))
-    weighted = machine(name, tol=1e-10).fit(X, t, weight.astype(float))
-    repeated = machine(name, tol=1e-10).fit(np.repeat(X, weight, axis=0), np.repeat(t, weight))
-    assert_allclose(weighted._gamma, repeated._gamma, rtol=1e-12)
-    largest = np.abs(scores(repeated, X)).max()
-    assert_allclose(scores(weighted, X), scores(repeated, X), atol=1e-6 * largest)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_rows_without_weight_are_absent(name: str) -> None:
-    X, y, target = rows()
-    t = answers(name, y, target)
-    weight = np.ones(len(t))
-    weight[::3] = 0.0
-    kept = np.flatnonzero(weight)
-    one, other = machine(name).fit(X, t, weight), machine(name).fit(X[kept], t[kept])
-    assert_array_equal(scores(one, X), scores(other, X))
-    assert_array_equal(one.support_, kept[other.support_])
-    assert not one.alpha_[::3].any()
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
@@ -324,16 +264,6 @@ def test_gamma_is_scikit_learns_whatever_the_class_weights() -> None:
     assert_allclose(model._gamma, 1 / (X.shape[1] * X.var()))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_order_of_rows_does_not_matter(name: str) -> None:
-    X, y, target = rows(classes=3)
-    t = answers(name, y, target)
-    order = np.random.default_rng(2).permutation(len(t))
-    one, other = machine(name, tol=1e-9).fit(X, t), machine(name, tol=1e-9).fit(X[order], t[order])
-    assert_allclose(scores(one, X), scores(other, X), atol=1e-6)
-    assert_array_equal(np.sort(order[other.support_]), np.sort(one.support_))
-
-
 # ------------------------------------------------------------------- several classes
 
 
@@ -361,14 +291,6 @@ def test_exact_ties() -> None:
     two.dual_coef_[:] = 0.0
     two.intercept_[:] = 0.0
     assert_array_equal(two.predict([[0.5]]), [3])  # the second class needs f > 0
-
-
-def test_labels_of_any_kind() -> None:
-    X, y, _ = rows(classes=3)
-    for names in (["é", "b", "x"], [10**18, -(10**18), 0], [True, False, True]):
-        labels = np.array(names)[y]
-        model = mm.SVC().fit(X, labels)
-        assert set(model.predict(X)) <= set(labels)
 
 
 # ------------------------------------------------------------------- ν
@@ -444,18 +366,6 @@ def test_what_is_far_from_the_origin_or_thin_has_a_margin() -> None:
     assert mm.NuSVC(nu=0.02, kernel="linear").fit(thin, y).certificate_.holds(1e-4)
 
 
-@pytest.mark.parametrize("nu", [0.05, 0.3, 0.8])
-def test_shares_are_on_either_side_of_nu(nu: float) -> None:
-    X, y, target = rows(200)
-    one = mm.OneClassSVM(nu=nu).fit(X)
-    assert one.outlier_fraction_ <= nu <= one.support_fraction_
-    assert np.mean(one.predict(X) == -1) <= nu
-    regression = mm.NuSVR(nu=nu, tol=1e-6).fit(X, target)
-    assert np.mean(regression.slack_ > 1e-3) <= nu <= len(regression.support_) / 200
-    classes = mm.NuSVC(nu=min(nu, 0.7), tol=1e-6).fit(X, y)
-    assert np.mean(classes.slack_ > 1e-3) <= min(nu, 0.7) <= len(classes.support_) / 200
-
-
 def test_one_class_scores() -> None:
     X, _, _ = rows()
     model = mm.OneClassSVM(nu=0.2, tol=1e-9).fit(X)
@@ -491,29 +401,6 @@ def test_prediction_asks_for_support_vectors_only(name: str) -> None:
     assert_allclose(scores(model, X), scores(named, X), atol=1e-8)
 
 
-def common_letters(word: str, other: str) -> float:
-    return float(len(set(word) & set(other)))
-
-
-def letters_in_blocks(words: Any, others: Any) -> Any:
-    assert isinstance(words[0], str)
-    return np.array([[common_letters(a, b) for b in others] for a in words])
-
-
-@pytest.mark.parametrize(
-    "kernel", [mm.kernels.FromFunction(common_letters, on="pairs"), letters_in_blocks]
-)
-def test_strings(kernel: Any) -> None:
-    words = ["margin", "gain", "main", "loss", "cost", "toss", "pair", "lots"]
-    y = [0, 0, 0, 1, 1, 1, 0, 1]
-    model = mm.SVC(kernel=kernel).fit(words, y)
-    assert set(model.support_vectors_) <= set(words)
-    assert_array_equal(model.predict(words), y)
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(again.decision_function(["brain"]), model.decision_function(["brain"]))
-    assert certified(model, words, y).holds(1e-4)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_precomputed_matrix_is_its_kernel(name: str) -> None:
     X, y, target = rows(classes=3)
@@ -528,25 +415,6 @@ def test_a_precomputed_matrix_is_its_kernel(name: str) -> None:
     assert_allclose(narrow, scores(given, K), rtol=1e-12, atol=1e-14)
     with pytest.raises(ValueError, match="features"):
         given.predict(K[:, :3])
-
-
-def test_bad_kernels_and_matrices() -> None:
-    X, y, _ = rows()
-    gram = mm.SVC(kernel="precomputed")
-    with pytest.raises(ValueError, match="must be a square matrix"):
-        gram.fit(X, y)
-    with pytest.raises(ValueError, match="not symmetric"):
-        gram.fit(np.triu(np.ones((80, 80))), y)
-    with pytest.raises(TypeError, match="Sparse precomputed kernels are not supported"):
-        gram.fit(sp.csr_array(np.eye(80)), y)
-    with pytest.raises(ValueError, match="compute the composed matrix"):
-        mm.SVC(kernel=2 * mm.kernels.Precomputed()).fit(np.eye(80), y)
-    with pytest.raises(ValueError, match="shape"):
-        mm.SVC(kernel=lambda A, B: np.zeros(3)).fit(X, y)
-    with pytest.raises(ValueError, match=r"Polynomial\(degree=30.*Scale the columns"):
-        mm.SVC(kernel="poly", degree=30, gamma=1.0).fit(1e12 * X, y)
-    with pytest.raises(ValueError, match=r"gamma=5\.0 is for kernels given by name"):
-        mm.SVC(kernel=mm.kernels.RBF(), gamma=5.0).fit(X, y)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
@@ -656,20 +524,6 @@ def test_an_interrupt_keeps_a_model(name: str) -> None:
     assert model.certificate_.holds(1e-6)
 
 
-def test_a_callback_may_end_the_fit() -> None:
-    X, y, _ = rows()
-    seen: list[float] = []
-
-    def enough(progress: Progress) -> bool:
-        seen.append(progress.iterate.relative_gap)
-        return len(seen) == 3
-
-    model = mm.SVC(callback=enough, tol=1e-14).fit(X, y)
-    assert model.status_ is Status.CALLBACK
-    assert model.n_iter_[0] == 3
-    assert np.isfinite(model.decision_function(X)).all()
-
-
 def test_max_iter_counts_and_minus_one_is_the_default() -> None:
     X, y, _ = rows()
     with pytest.warns(ConvergenceWarning, match="stopped at max_iter"):
@@ -680,22 +534,6 @@ def test_max_iter_counts_and_minus_one_is_the_default() -> None:
 
 
 # ------------------------------------------------------------------- indefinite kernels
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_indefinite_kernel_is_never_certified(name: str) -> None:
-    X, y, target = rows(classes=3)
-    model = machine(name, kernel="sigmoid", gamma=1.0, coef0=-1.0, max_time=5.0)
-    started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(X, answers(name, y, target))
-    assert time.perf_counter() - started < 30
-    assert model.certificate_.dual == -np.inf
-    assert model.status_ is not Status.OPTIMAL
-    assert model.fit_status_ == 1
-    assert np.isfinite(scores(model, X)).all()
-    assert any(issubclass(warning.category, UserWarning) for warning in caught)
 
 
 def test_a_stationary_point_is_called_so() -> None:
@@ -763,27 +601,7 @@ def test_bad_parameters(name: str, parameter: str, value: Any, error: Any) -> No
         model.set_params(**{parameter: value}).fit(X, answers(name, y, target))
 
 
-@pytest.mark.parametrize("option", [{"memory": 10_000}, {"cache_size": 0.05}, {"n_jobs": 1}])
-def test_memory_and_threads_do_not_change_the_answer(option: Any) -> None:
-    X, y, _ = rows(400)
-    expected = mm.SVC(tol=1e-8).fit(X, y).decision_function(X)
-    found = mm.SVC(tol=1e-8, **option).fit(X, y).decision_function(X)
-    assert_allclose(found, expected, atol=1e-5)
-
-
 # ------------------------------------------------------------------- in company
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_clone_and_pickle(name: str) -> None:
-    X, y, target = rows(classes=3)
-    model = machine(name, kernel=mm.kernels.RBF(0.5) + 1.0).fit(X, answers(name, y, target))
-    again = pickle.loads(pickle.dumps(model))
-    assert_array_equal(scores(again, X), scores(model, X))
-    assert clone(model).get_params().keys() == model.get_params().keys()
-    assert clone(model).kernel == model.kernel
-    few = len(pickle.dumps(machine(name).fit(np.tile(X, (1, 400)), answers(name, y, target))))
-    assert few < 1.5 * 8 * 3 * 400 * 80 + 50_000
 
 
 def test_edits_count() -> None:
@@ -815,15 +633,6 @@ def test_tuning_stacking_and_one_against_the_rest() -> None:
     assert stack.fit(X[few], y[few]).score(X[few], y[few]) > 0.9
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_before_fit(name: str) -> None:
-    model = machine(name)
-    for attribute in ("coef_", "alpha_", "slack_"):
-        assert not hasattr(model, attribute)
-    assert is_classifier(model) == name.endswith("SVC")
-    assert machine(name, kernel="precomputed").__sklearn_tags__().input_tags.pairwise
-
-
 @pytest.mark.parametrize("kernel", ["poly", "rbf", "sigmoid", "linear"])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_scores_of_float32_rows_are_those_of_the_certified_function(
@@ -844,17 +653,6 @@ def test_scores_of_float32_rows_are_those_of_the_certified_function(
         exact = X.astype(np.float64) @ machine.coef_[0] + machine.intercept_[0]
     size = 1e-12 * (1 + float((np.abs(K) @ np.abs(machine.dual_coef_[0])).max()))
     np.testing.assert_allclose(machine.decision_function(rows), exact, rtol=0, atol=size)
-
-
-def test_linear_scores_of_float32_rows_are_sums_in_float64() -> None:
-    rng = np.random.default_rng(0)
-    X = (100.0 + rng.normal(size=(200, 5))).astype(np.float32)
-    y = np.sign(X[:, 0] - 100.0)
-    for machine in (mm.LinearSVC(C=1000.0), mm.SVC(kernel="linear", C=1000.0)):
-        machine.fit(X, y)
-        exact = X.astype(np.float64) @ machine.coef_[0] + machine.intercept_[0]
-        size = 1e-13 * 600 * float(np.abs(machine.coef_).sum())
-        np.testing.assert_allclose(machine.decision_function(X), exact, rtol=0, atol=size)
 
 
 @pytest.mark.filterwarnings("ignore:.*rounding in float64 keeps")

@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 import maxmargin as mm
@@ -64,14 +63,6 @@ def test_each_plane_is_the_machine_of_its_class(
     assert certify(model, rows, y, sample_weight=weight).holds(1e-8)
 
 
-def test_the_linear_kernel_is_the_linear_machine(iris: Any) -> None:
-    model, linear = rest(kernel="linear").fit(*iris), mm.LinearSVC(C=2.0, tol=1e-8).fit(*iris)
-    assert_allclose(model.coef_, linear.coef_, rtol=1e-6)
-    assert_allclose(model.intercept_, linear.intercept_, rtol=1e-6)
-    assert_allclose(model.bound_multiplier_, linear.bound_multiplier_, atol=1e-6)
-    assert_allclose(model.decision_function(iris[0]), linear.decision_function(iris[0]), atol=1e-6)
-
-
 def test_two_classes_have_one_plane_in_any_scheme(iris: Any) -> None:
     X, y = iris[0][25:], iris[1][25:]
     one, other = (rest(multi_class=scheme).fit(X, y) for scheme in ("ovo", "ovr"))
@@ -97,18 +88,6 @@ def test_a_class_without_weight_is_absent(iris: Any) -> None:
     assert left_out.errors == expected.errors
 
 
-def test_weights_are_repetitions_and_order_does_not_matter(iris: Any) -> None:
-    X, y = iris
-    rng = np.random.default_rng(0)
-    times = rng.integers(0, 3, len(y))
-    rows = rng.permutation(np.repeat(np.arange(len(y)), times))
-    weighted, repeated = rest().fit(X, y, sample_weight=times), rest().fit(X[rows], y[rows])
-    assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-6)
-    # Other names, in another order of the alphabet: the same machine.
-    renamed = rest().fit(X, np.select([y == "ant", y == "bee"], ["z", "m"], "a"), times)
-    assert_allclose(renamed.decision_function(X), weighted.decision_function(X)[:, ::-1], atol=1e-6)
-
-
 @pytest.mark.parametrize("model", [mm.SVC(kernel="linear"), mm.LinearSVC()], ids=str)
 def test_a_scheme_that_was_not_fitted_is_refused_and_starts_anew(model: Any, iris: Any) -> None:
     X, y = iris
@@ -128,27 +107,6 @@ def test_a_scheme_that_was_not_fitted_is_refused_and_starts_anew(model: Any, iri
         assert_allclose(reached, cold[scheme].certificate_.primal, rtol=1e-3)
 
 
-def test_a_warm_start_needs_few_iterations_and_the_same_scheme(iris: Any) -> None:
-    model = rest(warm_start=True).fit(*iris)
-    cold, reached = model.n_iter_.sum(), model.certificate_.primal
-    assert model.fit(*iris).n_iter_.sum() < cold
-    pairs = model.set_params(multi_class="ovo").fit(*iris)
-    assert_allclose(
-        pairs.certificate_.primal, rest(multi_class="ovo").fit(*iris).certificate_.primal
-    )
-    assert_allclose(model.set_params(multi_class="ovr").fit(*iris).certificate_.primal, reached)
-
-
-def test_a_corrupted_model_is_not_certified(iris: Any) -> None:
-    model = rest().fit(*iris)
-    whole = certify(model, *iris)
-    model.intercept_[1] += 0.1
-    assert certify(model, *iris).gap > whole.gap + 1e-3
-    model.intercept_[1] -= 0.1
-    model.dual_coef_ = 1.5 * model.dual_coef_
-    assert not certify(model, *iris).holds(1e-3)
-
-
 def test_pairs_of_classes_are_refused_where_there_are_none(iris: Any) -> None:
     with pytest.raises(ValueError, match="decision_function_shape='ovo' with multi_class='ovr'"):
         rest(decision_function_shape="ovo").fit(*iris)
@@ -158,20 +116,6 @@ def test_pairs_of_classes_are_refused_where_there_are_none(iris: Any) -> None:
     flat = rest().fit(X, y)
     with pytest.raises(ValueError, match="multi_class='ovo'"):
         mm.plots.MarginDisplay.from_estimator(flat, X, y, pair=("ant", "bee"))
-
-
-def test_a_search_shares_the_gram_matrix(iris: Any) -> None:
-    grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.1, 1.0]}
-    fast = mm.SVCSearchCV(rest(), grid, cv=3).fit(*iris)
-    slow = GridSearchCV(rest(), grid, cv=3).fit(*iris)
-    assert_array_equal(fast.cv_results_["mean_test_score"], slow.cv_results_["mean_test_score"])
-
-
-def test_leave_one_out_agrees_with_refits(iris: Any) -> None:
-    X, y = iris[0][::2], iris[1][::2]
-    model = rest().fit(X, y)
-    right = cross_val_score(model, X, y, cv=LeaveOneOut())
-    assert mm.model_selection.leave_one_out(model, X, y).errors == (right == 0).sum()
 
 
 def test_a_path_and_a_report_take_it(iris: Any, tmp_path: Any) -> None:
@@ -250,17 +194,6 @@ def test_multipliers_and_slacks_are_complementary(name: str, tol: float, iris: A
         assert_allclose((model.alpha_ + left)[takes_part], np.tile(cost, (3, 1))[takes_part])
         inside = slack > 1e-3
         assert_allclose(model.alpha_[inside], np.tile(cost, (3, 1))[inside], atol=proof.gap / 1e-3)
-
-
-def test_rows_outside_a_pair_have_no_multiplier(iris: Any) -> None:
-    X, y = iris
-    for model in (mm.SVC().fit(X, y), mm.LinearSVC(multi_class="ovo").fit(X, y)):
-        for k, pair in enumerate((["ant", "bee"], ["ant", "cat"], ["bee", "cat"])):
-            outside = ~np.isin(y, pair)
-            assert not model.bound_multiplier_[k, outside].any()
-            assert_array_equal(
-                model.bound_multiplier_[k, ~outside] + model.alpha_[k, ~outside], 1.0
-            )
 
 
 def test_only_the_hinge_has_multipliers(iris: Any) -> None:

@@ -4,14 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 
 import maxmargin as mm
-from maxmargin.estimators.kernel_pca import preimage
 from maxmargin.kernels import RBF, FromFunction, Polynomial
 from maxmargin.problems import gram
 
@@ -117,30 +112,6 @@ def test_given_matrices(solver: str) -> None:
     assert_allclose(given.transform(values), rows.transform(NEW), atol=1e-6)
 
 
-@pytest.mark.parametrize("route", ["dense", "iterative", "nystroem", "explicit linear"])
-def test_sparse_float32_and_any_numbers(route: str) -> None:
-    expected = model(route).fit(ROWS, sample_weight=WEIGHT).transform(NEW)
-    sparse = model(route).fit(sp.csr_array(ROWS), sample_weight=WEIGHT)
-    assert_allclose(sparse.transform(NEW), expected, atol=1e-6)
-    floats = model(route, tol=1e-5).fit(ROWS.astype(np.float32), sample_weight=WEIGHT.tolist())
-    assert floats.transform(NEW.astype(np.float32)).dtype == np.float32
-    assert_allclose(floats.transform(NEW.astype(np.float32)), expected, atol=1e-4)
-
-
-@pytest.mark.parametrize("route", ["dense", "iterative"])
-def test_residuals_are_what_they_say(route: str) -> None:
-    weight = FRACTIONS
-    fitted = model(route, tol=1e-4).fit(ROWS, sample_weight=weight)
-    A = centred(fitted.kernel_.gram(ROWS), weight)
-    V, values = fitted.eigenvectors_, fitted.eigenvalues_
-    assert_allclose(V.T @ V, np.eye(3), atol=1e-12)
-    found = np.linalg.norm(A @ V - V * values, axis=0)
-    assert_allclose(found / values[0], fitted.residuals_, atol=1e-13)
-    exact = np.linalg.eigvalsh(A)
-    for value, residual in zip(values, found, strict=True):
-        assert np.abs(exact - value).min() <= residual + 1e-12
-
-
 @pytest.mark.wide
 @pytest.mark.parametrize("factor", [1.0, 1e90])
 def test_a_search_in_single_precision_is_proven_in_double(monkeypatch: Any, factor: float) -> None:
@@ -156,26 +127,6 @@ def test_a_search_in_single_precision_is_proven_in_double(monkeypatch: Any, fact
         assert_allclose(residuals, fitted.residuals_, atol=1e-13)
         assert residuals.max() <= tol
         assert_allclose(values, np.linalg.eigvalsh(A)[::-1][:3], rtol=10 * tol)
-
-
-def test_a_given_matrix_in_single_precision() -> None:
-    K = RBF(0.2).gram(ROWS).astype(np.float32)
-    how: dict[str, Any] = {"kernel": "precomputed", "eigen_solver": "iterative", "tol": 1e-4}
-    plain = mm.KernelPCA(3, **how).fit(K, sample_weight=FRACTIONS)
-    huge = mm.KernelPCA(3, **how).fit(K, sample_weight=1e90 * FRACTIONS)
-    exact = np.linalg.eigvalsh(centred(RBF(0.2).gram(ROWS), FRACTIONS))[::-1][:3]
-    assert_allclose(plain.eigenvalues_, exact, rtol=1e-4)
-    assert_allclose(huge.eigenvalues_, 1e90 * exact, rtol=1e-4)
-
-
-@pytest.mark.parametrize("landmarks", [5, 15])
-def test_nystroem_is_within_its_bounds(landmarks: int) -> None:
-    weight = FRACTIONS * (WEIGHT > 0)
-    some = model("nystroem", n_landmarks=landmarks).fit(ROWS, sample_weight=weight)
-    exact = np.linalg.eigvalsh(centred(RBF(0.2).gram(ROWS), weight))[::-1][:3]
-    assert (some.eigenvalues_ <= exact * (1 + 1e-9)).all()
-    assert (exact <= some.eigenvalues_ + some.error_bound_ * (1 + 1e-9)).all()
-    assert some.error_bound_ > 0
 
 
 def test_landmarks_are_drawn_as_often_as_weights_say() -> None:
@@ -216,16 +167,6 @@ def test_pre_images_of_repetitions(how: dict[str, Any]) -> None:
     assert_allclose(weighted.inverse_transform(Z), repeated.inverse_transform(Z), atol=1e-6)
 
 
-def test_the_ridge_over_some_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = preimage.PreimageSettings(all_rows=10, some_rows=len(KEPT), chunk=7)
-    how: dict[str, Any] = {"kernel": "rbf", "gamma": 0.2, "fit_inverse_transform": True}
-    exact = mm.KernelPCA(2, **how).fit(ROWS, sample_weight=WEIGHT)
-    monkeypatch.setattr(preimage, "_SETTINGS", small)
-    some = mm.KernelPCA(2, **how).fit(ROWS, sample_weight=WEIGHT)
-    Z = exact.transform(NEW)
-    assert_allclose(some.inverse_transform(Z), exact.inverse_transform(Z), atol=1e-5)
-
-
 @pytest.mark.parametrize("route", ["dense", "iterative", "nystroem", "explicit"])
 @pytest.mark.parametrize("factor", [1e-90, 7.0, 1e90])
 def test_a_common_factor_scales_eigenvalues_only(route: str, factor: float) -> None:
@@ -240,13 +181,6 @@ def test_a_common_factor_scales_eigenvalues_only(route: str, factor: float) -> N
         plain.transform(ROWS),
         atol=1e-6,
     )
-
-
-def test_weights_of_one_change_nothing() -> None:
-    for route in ROUTES:
-        plain, ones = model(route).fit(ROWS), model(route).fit(ROWS, sample_weight=np.ones(60))
-        assert_array_equal(plain.eigenvalues_, ones.eigenvalues_)
-        assert_array_equal(plain.transform(NEW), ones.transform(NEW))
 
 
 def test_one_row_has_no_variance() -> None:
@@ -269,18 +203,3 @@ def test_what_is_refused() -> None:
         fit(ROWS, sample_weight=np.ones(59))
     with pytest.raises(ValueError, match="3 is not valid for 2 rows with a weight above 0"):
         fit(ROWS, sample_weight=np.arange(60) < 2)
-
-
-def test_weights_reach_it_through_pipelines() -> None:
-    y = (ROWS[:, 0] > 2).astype(int)
-    alone = mm.KernelPCA(2, kernel="rbf").fit(ROWS, sample_weight=WEIGHT)
-    named = make_pipeline(mm.KernelPCA(2, kernel="rbf"), LinearSVC())
-    named.fit(ROWS, y, kernelpca__sample_weight=WEIGHT)
-    assert_allclose(named[0].eigenvalues_, alone.eigenvalues_)
-    with sklearn.config_context(enable_metadata_routing=True):
-        routed = make_pipeline(
-            mm.KernelPCA(2, kernel="rbf").set_fit_request(sample_weight=True),
-            LinearSVC().set_fit_request(sample_weight=False),
-        )
-        routed.fit(ROWS, y, sample_weight=WEIGHT)
-        assert_allclose(routed[0].eigenvalues_, alone.eigenvalues_)

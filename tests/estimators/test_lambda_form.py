@@ -71,19 +71,3 @@ def test_kernel(mean: bool, lam: float) -> None:
     beta[model.support_] = model.dual_coef_[0]
     value = lam / 2 * beta @ K @ beta + slack.sum() * (1 / n if mean else 1.0)
     assert_allclose(value, minimum, rtol=1e-7)
-
-
-def test_the_mean_is_over_the_rows_of_a_pair() -> None:
-    """With several classes each pair is a machine of its own, with its own n."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [10, 15, 20])
-    X = rng.standard_normal((45, 2)) + np.array([[0, 0], [1.5, 0], [0, 1.5]])[y]
-    model = mm.SVC(C=0.5, kernel="linear", tol=1e-10).fit(X, y)
-    pairs = [(0, 1), (0, 2), (1, 2)]
-    for (first, second), part in zip(pairs, model.certificate_.parts, strict=True):
-        rows = (y == first) | (y == second)
-        n = rows.sum()
-        lam = 1 / (0.5 * n)
-        signs = np.where(y[rows] == first, 1.0, -1.0)
-        minimum, *_ = solve_lambda_form(X[rows], np.eye(2), signs, lam, 1 / n, squared=False)
-        assert_allclose(part.primal * lam, minimum, rtol=1e-7)

@@ -12,7 +12,6 @@ import maxmargin as mm
 from maxmargin.estimators import left_out
 from maxmargin.estimators.left_out import Contents, SolvedProblem, leave_out, squared_spans
 from maxmargin.estimators.probabilities import fit_sigmoid, fit_softmax
-from maxmargin.estimators.row_marks import mark_rows
 from maxmargin.solve import Settings, solve
 
 TIGHT = 1e-10
@@ -190,18 +189,6 @@ def test_folds_follow_from_the_content_of_rows() -> None:
         assert counts.max() - counts.min() <= 1
 
 
-def test_marks_know_values_not_storage() -> None:
-    X = np.array([[0.0, 1.5, -2.0], [1.5, 0.0, -2.0], [0.0, 0.0, 0.0], [-0.0, 1.5, -2.0]])
-    marks = mark_rows(X)
-    assert marks[0] == marks[3]
-    assert len(set(marks.tolist())) == 3
-    assert (mark_rows(X.astype(np.float32)) == marks).all()
-    stored = sp.csr_array((np.array([-2.0, 1.5, 0.0]), ([0, 0, 0], [2, 1, 0])), shape=(1, 3))
-    assert mark_rows(stored)[0] == marks[0]
-    words = np.array(["ab", "ba", "ab"], dtype=object)
-    assert mark_rows(words)[0] == mark_rows(words)[2] != mark_rows(words)[1]
-
-
 LINEAR = {
     "hinge": mm.LinearSVC(C=0.2, tol=TIGHT),
     "l1": mm.LinearSVC(penalty="l1", loss="squared_hinge", C=0.3, tol=1e-9),
@@ -269,22 +256,3 @@ def test_weights_are_repetitions_and_equal_rows_leave_together(name: str) -> Non
     tolerance = 2e-3 if "together" in name else 1e-5
     clear = clearly_best(plain.decision_function(X))
     assert_allclose(weighted.predict_proba(X[clear]), plain.predict_proba(X[clear]), atol=tolerance)
-
-
-def test_folds_of_kernel_values_know_repeated_rows() -> None:
-    X, y = overlapping(60, classes=3)
-    K = mm.kernels.RBF(0.5).gram(X)
-    weight = np.random.default_rng(1).integers(0, 3, 60)
-    repeated = np.repeat(np.arange(60), weight)
-    model = mm.SVC(kernel="precomputed", multi_class="ovr", tol=1e-9, probability=True)
-    p = clone(model).fit(K, y, weight).predict_proba(K)
-    plain = clone(model).fit(K[np.ix_(repeated, repeated)], y[repeated])
-    assert_allclose(plain.predict_proba(K[:, repeated]), p, atol=1e-6)
-
-
-def test_class_weights_count() -> None:
-    X, y = overlapping(120)
-    by_class = mm.SVC(gamma=0.5, class_weight={1: 3.0}, tol=TIGHT, probability=True).fit(X, y)
-    weight = np.where(y == 1, 3.0, 1.0)
-    by_row = mm.SVC(gamma=0.5, tol=TIGHT, probability=True).fit(X, y, weight)
-    assert_allclose(by_class.predict_proba(X), by_row.predict_proba(X), atol=1e-7)

@@ -68,14 +68,6 @@ def test_sparse_rows_get_the_same_features(phi: Any) -> None:
 
 
 @pytest.mark.parametrize("phi", VARIANTS, ids=str)
-def test_single_precision_is_near_double(phi: Any) -> None:
-    X = some_rows() + 3
-    F = clone(phi).fit(X).transform(X)
-    single = clone(phi).fit(X.astype(np.float32)).transform(X.astype(np.float32)).astype(float)
-    assert_allclose(single @ single.T, F @ F.T, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("phi", VARIANTS, ids=str)
 @pytest.mark.parametrize(
     "X",
     [np.zeros((5, 3)), np.ones((5, 3)), np.repeat(some_rows(2, 3), 5, axis=0), some_rows(1, 3)],
@@ -146,10 +138,15 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_rows(case: str) -> None:
+@pytest.mark.parametrize("kind", [mm.Nystroem, mm.KernelPCA])
+def test_bad_rows(kind: Any, case: str) -> None:
     act, error, message = BAD[case]
+    if "chunks" in case and kind is mm.KernelPCA:
+        return
+    if case == "1e30 in float32" and kind is mm.KernelPCA:  # which computes in double
+        return
     with pytest.raises(error, match=re.escape(message)):
-        act(mm.Nystroem())
+        act(kind())
 
 
 def number(value: Any) -> Any:
@@ -272,13 +269,6 @@ def test_leverage_and_clusters_find_what_is_rare() -> None:
     assert error("kmeans") < error("uniform")
 
 
-def test_long_indices_are_clustered_too() -> None:
-    X = sparse_rows()
-    want = mm.Nystroem(n_components=5, landmarks="kmeans").fit(X).transform(X)
-    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    assert_allclose(mm.Nystroem(n_components=5, landmarks="kmeans").fit(X).transform(X), want)
-
-
 def test_errors_that_are_all_alike_are_measured() -> None:
     """K ≈ I: of eigenvalues that are all equal, LAPACK may not find the last by its number."""
     for seed in range(12):
@@ -319,20 +309,6 @@ def test_an_indefinite_kernel_is_said_to_be_one() -> None:
 
 def labels_of(X: Any) -> Any:
     return (np.sin(2 * X[:, 0]) + X[:, 1] ** 2 > 0.7).astype(int)
-
-
-@pytest.mark.parametrize("C", [0.1, 10.0])
-def test_a_linear_machine_on_polynomial_features_is_the_kernel_machine(C: float) -> None:
-    X = some_rows(150, 3)
-    y = labels_of(X)
-    kernel = Polynomial(3, 0.5, 1.0)
-    phi = ExplicitFeatures(kernel, 3)
-    linear = mm.LinearSVC(C=C, tol=1e-7).fit(phi.compute(X), y)
-    exact = mm.SVC(C=C, kernel=kernel, tol=1e-7).fit(X, y)
-    assert_allclose(linear.certificate_.primal, exact.certificate_.primal, rtol=2e-7)
-    new = some_rows(50, 3, seed=1)
-    scores = linear.decision_function(phi.compute(new))
-    assert_allclose(scores, exact.decision_function(new), atol=1e-2 * np.abs(scores).max())
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 5])

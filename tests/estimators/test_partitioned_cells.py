@@ -7,10 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin.estimators.partitioned.cells import (
-    Neighbours,
     TreeCells,
-    gather_rows,
-    spread_direction,
 )
 
 RNG = np.random.default_rng(3)
@@ -67,23 +64,3 @@ def test_equal_rows_stay_together() -> None:
     assert found.n_cells == 3
     assert len({tuple(x) for x in np.column_stack([few, found.neighbours(few, 0).cells])}) == 3
     assert TreeCells.find(np.ones((50, 2)), 10).n_cells == 1
-
-
-def test_the_direction_is_that_of_the_largest_spread() -> None:
-    turn = np.linalg.qr(RNG.normal(size=(4, 4)))[0]
-    rows = (RNG.normal(size=(500, 4)) * [5.0, 1.0, 1.0, 0.5]) @ turn.T + 100
-    assert abs(spread_direction(rows) @ turn[:, 0]) > 0.99
-    assert abs(spread_direction(sp.csr_array(rows)) @ turn[:, 0]) > 0.99
-    assert np.isfinite(spread_direction(np.zeros((3, 2)))).all()
-
-
-def test_overlap_takes_the_nearest_rows_outside() -> None:
-    cells = np.array([[0, 1], [0, 1], [0, -1], [1, 0], [1, 0], [1, 0]])
-    gaps = np.array([[0, 3.0], [0, 1.0], [0, np.inf], [0, 0.5], [0, 2.0], [0, 1.0]])
-    found = gather_rows(Neighbours(cells, gaps), 2, 0.5)
-    assert [rows.tolist() for rows in found.rows] == [[0, 1, 2, 3, 5], [0, 1, 3, 4, 5]]
-    assert found.counts.tolist() == [3, 3]
-    assert found.reach.tolist() == [1.0, 3.0]
-    alone = gather_rows(Neighbours(cells, gaps), 2, 0.0)
-    assert [rows.tolist() for rows in alone.rows] == [[0, 1, 2], [3, 4, 5]]
-    assert not alone.reach.any()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin.estimators.partitioned import cell_machine, partitioned_svc
@@ -97,13 +97,6 @@ def test_neither_threads_nor_the_order_of_rows_change_what_is_predicted() -> Non
         for rows in (np.arange(len(X)), order)
     )
     assert np.allclose(first.decision_function(NEW), other.decision_function(NEW), atol=1e-4)
-
-
-def test_a_row_is_scored_alone() -> None:
-    model = mm.PartitionedSVC(size=100).fit(X, THREE)
-    whole = model.decision_function(NEW[:40])
-    single = np.concatenate([model.decision_function(row[np.newaxis]) for row in NEW[:40]])
-    assert np.allclose(whole, single, atol=1e-9)
 
 
 def test_cells_of_one_class_need_no_machine() -> None:
@@ -323,27 +316,3 @@ def test_sources_are_read_into_memory() -> None:
 def test_errors_name_the_argument(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         mm.PartitionedSVC(**wrong).fit(X, Y)
-
-
-def test_what_is_not_fitted_says_so() -> None:
-    model = mm.PartitionedSVC()
-    for method in (model.predict, model.decision_function, model.cell_of):
-        with pytest.raises(NotFittedError):
-            method(X)
-    assert not hasattr(model, "certificate_")
-
-
-def test_names_of_columns_and_float32_are_kept() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X.astype(np.float32), columns=["a", "b", "c"])
-    model = mm.PartitionedSVC(size=300).fit(frame, Y)
-    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    assert all(m.support_vectors_.dtype == np.float32 for m in model.machines_ if m is not None)
-
-
-def test_files_hold_all_of_it(tmp_path: Path) -> None:
-    model = mm.PartitionedSVC(size=100, class_weight="balanced").fit(X, THREE)
-    mm.save(model, tmp_path / "model.mmg")
-    loaded = mm.load(tmp_path / "model.mmg")
-    assert np.array_equal(loaded.decision_function(NEW), model.decision_function(NEW))
-    assert loaded.certificate_ == model.certificate_

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import maxmargin as mm
 from maxmargin._typing import Floats
@@ -28,7 +27,7 @@ from maxmargin.problems.row_cache import RowCache
 from maxmargin.runtime.clock import Limit, OutOfTimeError, under
 from maxmargin.solvers import perceptron as solvers_perceptron
 from maxmargin.solvers.perceptron import WorkSettings
-from maxmargin.validation.data import check_classes, check_labels, class_indices
+from tests.estimators.test_linear_machine import forms
 from tests.support import reference
 
 LINEAR: list[Any] = [mm.Perceptron, mm.AveragedPerceptron, mm.VotedPerceptron]
@@ -66,19 +65,24 @@ RUNS = st.fixed_dictionaries(
         "margin": st.sampled_from([0.0, 0.0, 0.5, 3.0]),
         "fit_intercept": st.booleans(),
         "shuffle": st.booleans(),
+        "weighted": st.booleans(),
+        "init": st.sampled_from(["zeros", "zeros", "random"]),
     }
 )
 
 
-def check_the_bound(learner: Any, seed: int, n_classes: int, **parameters: Any) -> None:
+def check_the_bound(
+    learner: Any, seed: int, n_classes: int, weighted: bool, init: str, **parameters: Any
+) -> None:
     X, y = separable(n_classes, seed)
     if len(np.unique(y)) < 2:
         return
-    kernel = {"kernel": "linear"} if learner is mm.KernelPerceptron else {}
-    model = learner(max_epochs=50, **parameters, **kernel)
+    weight = np.random.default_rng(seed).choice([0.1, 0.5, 1.0, 2.5, 7.0], len(y))
+    own = {"kernel": "linear"} if learner is mm.KernelPerceptron else {"init": init}
+    model = learner(max_epochs=50, random_state=seed, **parameters, **own)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, y)
+        model.fit(X, y, sample_weight=weight if weighted else None)
     assert model.updates_ <= model.mistake_bound_
     assert model.mistakes_ <= model.updates_
     if model.status_ is Status.ALL_CORRECT:
@@ -115,14 +119,6 @@ def test_the_bound_is_that_of_the_best_separator_even_after_one_epoch(fit_interc
             model = learner(max_epochs=1, fit_intercept=fit_intercept).fit(X, y)
             assert_allclose(model.mistake_bound_, bound, rtol=1e-5)
             assert model.updates_ <= model.mistake_bound_
-
-
-@pytest.mark.parametrize("learner", LINEAR)
-def test_updates_never_exceed_the_bound_from_another_start(learner: Any) -> None:
-    for seed in range(20):
-        X, y = separable(2, seed)
-        model = learner(init="random", random_state=seed, max_epochs=5000, eta=0.1).fit(X, y)
-        assert model.updates_ <= model.mistake_bound_
 
 
 def test_the_unlifted_bound_is_false_and_ours_is_not() -> None:
@@ -201,20 +197,6 @@ def test_bias_is_a_constant_feature_for_perceptrons(learner: Any) -> None:
     assert_allclose(feature.coef_[0, :-1], with_b.coef_[0], atol=1e-12)
     assert_allclose(feature.coef_[0, -1], with_b.intercept_[0], atol=1e-12)
     assert feature.intercept_ == 0
-
-
-@pytest.mark.parametrize("learner", FAMILY)
-def test_and_or_and_labels_of_any_kind(learner: Any) -> None:
-    X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    for y in ([0, 0, 0, 1], [0, 1, 1, 1]):
-        extra = {"kernel": "linear"} if learner is mm.KernelPerceptron else {}
-        one = learner(**extra).fit(X, y)
-        words = learner(**extra).fit(X, np.array(["no", "yes"])[y])
-        signs = learner(**extra).fit(X, 2 * np.array(y) - 1)
-        if learner is not mm.AveragedPerceptron and learner is not mm.VotedPerceptron:
-            assert_array_equal(one.predict(X), y)
-        assert_array_equal(words.predict(X) == "yes", one.predict(X))
-        assert_array_equal(words.decision_function(X), signs.decision_function(X))
 
 
 def test_the_step_neurons_rule_is_the_same_rule() -> None:
@@ -312,18 +294,6 @@ def test_integer_weights_are_repetitions_in_place(
 
 
 @pytest.mark.parametrize("learner", FAMILY)
-def test_zero_weight_is_absence_bit_for_bit(learner: Any) -> None:
-    X, y = integers(seed=8)
-    weight = np.random.default_rng(1).integers(0, 2, len(y))
-    common: dict[str, Any] = {"max_epochs": 3, "stop": "epochs"}
-    if learner is mm.KernelPerceptron:
-        common |= {"gamma": 0.1}
-    zeroed = learner(**common).fit(X, y, sample_weight=weight)
-    absent = learner(**common).fit(X[weight > 0], y[weight > 0])
-    assert_array_equal(zeroed.decision_function(X), absent.decision_function(X))
-
-
-@pytest.mark.parametrize("learner", FAMILY)
 def test_a_class_without_weight_stays_in_classes_and_is_never_predicted(learner: Any) -> None:
     X, y = integers(n_classes=3, seed=9)
     model = learner(stop="epochs", max_epochs=3)
@@ -349,14 +319,6 @@ def test_class_weight_composes_with_sample_weight(learner: Any) -> None:
     totals = np.bincount(y, weights=weight)
     by_hand = learner(**common).fit(X, y, sample_weight=weight * (totals.sum() / 2 / totals)[y])
     assert_array_equal(balanced.decision_function(X), by_hand.decision_function(X))
-
-
-def test_the_bound_holds_for_weighted_counts() -> None:
-    for seed in range(20):
-        X, y = separable(2, seed)
-        weight = np.random.default_rng(seed).choice([0.1, 0.5, 1.0, 2.5, 7.0], len(y))
-        model = mm.Perceptron(max_epochs=5000).fit(X, y, sample_weight=weight)
-        assert model.updates_ <= model.mistake_bound_
 
 
 @pytest.mark.parametrize("learner", FAMILY)
@@ -643,48 +605,17 @@ def test_ctrl_c_acts_within_a_second() -> None:
 # -- data of every kind --------------------------------------------------------------------------
 
 
-def containers(X: Floats) -> dict[str, Any]:
-    pandas = pytest.importorskip("pandas")
-    polars = pytest.importorskip("polars")
-    frozen = X.copy()
-    frozen.flags.writeable = False
-    wide = sp.csr_array(X)
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    return {
-        "list": X.tolist(),
-        "integers": X.astype(int),
-        "float32": X.astype(np.float32),
-        "fortran": np.asfortranarray(X),
-        "strided": np.repeat(X, 2, axis=1)[:, ::2],
-        "read-only": frozen,
-        "csr matrix": sp.csr_matrix(X),
-        "csc array": sp.csc_array(X),
-        "csr float32": sp.csr_array(X.astype(np.float32)),
-        "csr int64": wide,
-        "pandas": pandas.DataFrame(X, columns=list("abcd")),
-        "polars": polars.DataFrame(X, schema=list("abcd")),
-    }
-
-
 @pytest.mark.parametrize("learner", FAMILY)
-def test_containers_and_dtypes_agree(learner: Any) -> None:
+def test_containers_and_dtypes_agree(learner: Any, tmp_path: Path) -> None:
     X, y = integers(seed=18)
     extra = {"kernel": "linear"} if learner is mm.KernelPerceptron else {}
     expected = learner(max_epochs=3, stop="epochs", **extra).fit(X, y)
-    for name, data in containers(X).items():
+    for name, data in forms(X, tmp_path).items():
         model = learner(max_epochs=3, stop="epochs", **extra).fit(data, y)
         assert model.updates_ == expected.updates_, name
         assert_allclose(
             model.decision_function(data), expected.decision_function(X), rtol=1e-6, err_msg=name
         )
-
-
-def test_memmap_is_read_in_place(tmp_path: Any) -> None:
-    X, y = integers(seed=19)
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    model = mm.AveragedPerceptron()
-    assert_array_equal(clone(model).fit(mapped, y).coef_, clone(model).fit(X, y).coef_)
 
 
 def test_repeated_sparse_entries_are_summed_and_said_so() -> None:
@@ -766,29 +697,6 @@ def test_a_run_cut_short_knows_the_lengths_of_all_rows(monkeypatch: pytest.Monke
     assert_allclose(cut.mistake_bound_, whole.mistake_bound_, rtol=1e-5)
 
 
-KINDS_OF_LABELS: list[Any] = [
-    [-1, 1], [3, 1, 2], [-128, 127, 5], [10**9, 0, 7], [-1.0, 1.0], [0.0, 2.0, 1.0],
-    [True, False], ["spam", "ham"], ["b", "a", "cc"], [2**62, -(2**62), 0],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("kinds", KINDS_OF_LABELS, ids=str)
-def test_labels_are_told_apart_as_by_sorting(kinds: Any) -> None:
-    """Comparisons and tables find the classes that np.unique finds, and number them alike."""
-    rng = np.random.default_rng(0)
-    given = np.array(kinds)[rng.permutation(np.arange(60) % len(kinds))]
-    variants = [given, given.astype(object)] if given.dtype.kind == "U" else [given]
-    variants += [given.astype(np.int8)] if given.dtype.kind == "i" and max(kinds) < 128 else []
-    for labels in variants:
-        classes, index = np.unique(labels, return_inverse=True)
-        found = check_classes(None, check_labels(labels, 60))
-        assert found.dtype == classes.dtype
-        assert_array_equal(found, classes)
-        assert_array_equal(class_indices(found, labels), index)
-    with pytest.raises(ValueError, match="not among the classes"):
-        class_indices(classes[:-1] if len(classes) > 2 else classes[[0, 0]], given)
-
-
 def test_denormals_are_numbers_too() -> None:
     X, y = np.array([[5e-324], [-5e-324]]), [1, 0]
     model = mm.Perceptron(fit_intercept=False, stop="epochs", max_epochs=3).fit(X, y)
@@ -838,39 +746,6 @@ def test_averaging_survives_a_late_mistake_that_ruins_the_last_vector() -> None:
     assert last < 0.9 < min(mean, vote)
 
 
-def test_float32_rows_far_from_the_origin() -> None:
-    X, y = mm.datasets.circles(200, random_state=0)
-    far = (X + 1000).astype(np.float32)
-    for kernel in (mm.kernels.RBF(), mm.kernels.RBF() + 0 * mm.kernels.Linear()):
-        model = mm.KernelPerceptron(kernel=kernel).fit(far, y)
-        assert model.score(far, y) == 1.0
-        assert_allclose(model.margin_, mm.geometry.hyperplane(model).geometric_margin(far, y).min(),
-                        rtol=1e-3)  # fmt: skip
-
-
-def test_only_the_linear_kernel_has_weights() -> None:
-    X, y = integers(seed=29)
-    for kernel in ("poly", "cosine", "sigmoid", "rbf"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            model = mm.KernelPerceptron(kernel=kernel, stop="epochs", max_epochs=2).fit(X, y)
-        assert not hasattr(model, "coef_")
-        plane = mm.geometry.hyperplane(model)
-        assert_allclose(plane.decision_function(X), model.decision_function(X), rtol=1e-9)
-
-
-def test_weights_settle_gamma_as_repetitions_would() -> None:
-    X, y = integers(seed=30)
-    weight = np.random.default_rng(3).integers(1, 4, len(y))
-    for data in (X, sp.csr_array(X)):
-        weighted = mm.KernelPerceptron(stop="one_pass").fit(data, y, sample_weight=weight)
-        again = sp.csr_array(np.repeat(X, weight, axis=0)) if sp.issparse(data) else np.repeat(
-            X, weight, axis=0)  # fmt: skip
-        repeated = mm.KernelPerceptron(stop="one_pass").fit(again, np.repeat(y, weight))
-        gammas = [model.kernel_.get_params()["gamma"] for model in (weighted, repeated)]
-        assert_allclose(gammas[0], gammas[1], rtol=1e-12)
-
-
 def test_an_empty_chunk_of_a_weighted_stream_changes_nothing() -> None:
     X, y = integers(seed=31)
     for learner in FAMILY:
@@ -914,17 +789,6 @@ def test_a_trace_of_sparse_rows_stays_sparse(n_classes: int) -> None:
     dense = mm.Perceptron(stop="epochs", max_epochs=3, trace=True).fit(X, y).trace_
     assert_allclose(dense.coef[7], dense.after(7)[0])
     assert_allclose(dense.intercept[7], dense.after(7)[1])
-
-
-def test_works_in_model_selection() -> None:
-    X, y = load_iris(return_X_y=True)
-    assert cross_val_score(mm.AveragedPerceptron(), X, y).mean() > 0.85
-    search = GridSearchCV(
-        mm.KernelPerceptron(kernel=mm.kernels.RBF() + mm.kernels.Linear(), stop="epochs"),
-        {"kernel__rbf__gamma": [0.1, 1.0], "max_epochs": [3]},
-        cv=3,
-    )
-    assert search.fit(X, y).best_score_ > 0.85
 
 
 def test_kernel_perceptron_takes_gram_matrices_and_objects() -> None:

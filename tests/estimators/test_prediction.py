@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
 import maxmargin as mm
 from maxmargin._typing import Floats
-from maxmargin.estimators.reductions import combined_scores
 from maxmargin.estimators.svm import expansion
 
 
@@ -121,17 +120,6 @@ def test_errors_of_float32_are_within_their_bounds(shape: str, classes: int, spa
         assert (allowed <= 1e-2 * np.abs(model.dual_coef_).sum()).all()  # and say something
 
 
-def test_scores_of_pairs_come_from_the_vectors_of_their_classes() -> None:
-    """The same scores as with a matrix of all vectors and all pairs, which is mostly zeros."""
-    X, y = clouds(300, 4, 6)
-    model = mm.SVC(C=3.0, gamma=0.3).fit(X, y)
-    for rows in (X[:2], X):
-        K = model.kernel_.gram(rows, model.support_vectors_)
-        assert_allclose(
-            model.pairwise_scores(rows), K @ model._coefficients() + model.intercept_, atol=1e-12
-        )
-
-
 @pytest.mark.usefixtures("always_float32")
 def test_predictions_do_not_depend_on_threads() -> None:
     X, y = clouds(400, 6, 7)
@@ -152,20 +140,3 @@ def test_a_class_without_weight_is_never_predicted_by_float32(scheme: str) -> No
     model = mm.SVC(gamma=0.3, multi_class=scheme).fit(X, y, sample_weight=(y != 2).astype(float))
     assert 2 not in model.predict(X)
     assert_array_equal(model.predict(X), model.decision_function(X).argmax(axis=1))
-
-
-def test_votes_are_counted_pair_by_pair() -> None:
-    rng = np.random.default_rng(0)
-    pairs = [(0, 1), (0, 3), (0, 4), (1, 3), (1, 4), (3, 4)]  # class 2 takes part in none
-    scores = rng.normal(size=(50, 6))
-    scores[0] = 0.0
-    found = combined_scores(scores, pairs, 5)
-    for row, totals in zip(scores, found, strict=True):
-        votes, sums = np.zeros(5), np.zeros(5)
-        for (i, j), f in zip(pairs, row, strict=True):
-            votes[i if f > 0 else j] += 1
-            sums[[i, j]] += f, -f
-        expected = votes + sums / (3 * (np.abs(sums) + 1))
-        part = [0, 1, 3, 4]
-        assert_allclose(totals[part], expected[part], atol=1e-12)
-        assert totals[2] < totals[part].min()

@@ -54,18 +54,6 @@ def test_coupled_pairs_minimise_the_disagreement(n_classes: int) -> None:
         assert_allclose(found, best.x, atol=1e-4)
 
 
-def test_consistent_pairs_give_their_probabilities_back() -> None:
-    p = np.array([[0.5, 0.3, 0.15, 0.05]])
-    pairs = list(combinations(range(4), 2))
-    r = np.array([[p[0, i] / (p[0, i] + p[0, j]) for i, j in pairs]])
-    assert_allclose(couple_pairs(r, pairs, 4), p, rtol=1e-9)
-
-
-def test_a_class_in_no_pair_has_no_probability() -> None:
-    p = couple_pairs(np.array([[0.25], [1.0]]), [(0, 2)], 3)
-    assert_allclose(p, np.array([[0.25, 0.0, 0.75], [1.0, 0.0, 0.0]]), atol=1e-6)
-
-
 # ------------------------------------------------------------------- the least log-loss
 
 
@@ -97,16 +85,6 @@ def test_the_sigmoid_has_the_least_log_loss(scale: float) -> None:
     assert 0 < flat < 8
 
 
-def test_scores_that_say_nothing_leave_the_share_of_the_classes() -> None:
-    y = np.arange(30) < 10
-    a, b = fit_sigmoid(np.zeros(30), y, np.ones(30))
-    share = (10 * 11 / 12 + 20 * 1 / 22) / 30
-    assert_allclose([a, 1 / (1 + np.exp(-b))], [0.0, share], rtol=1e-12)
-    slope, offset = fit_softmax(np.zeros((30, 3)), np.arange(30) % 3, np.ones(30))
-    assert slope == 0
-    assert_allclose(offset, 0.0, atol=1e-12)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
 def test_the_softmax_has_the_least_log_loss(n_classes: int) -> None:
     rng = np.random.default_rng(n_classes)
@@ -128,15 +106,6 @@ def test_the_softmax_has_the_least_log_loss(n_classes: int) -> None:
         assert a >= 0
         assert_allclose(b.sum(), 0.0, atol=1e-12)
         assert loss(np.append(a, b)) <= best.fun + 1e-10
-
-
-def test_of_two_classes_the_softmax_is_the_sigmoid() -> None:
-    rng = np.random.default_rng(3)
-    y = rng.random(50) < 0.4
-    f = rng.normal(size=50) + y
-    a, b = fit_sigmoid(f, y, np.ones(50))
-    slope, offset = fit_softmax(np.column_stack([-f / 2, f / 2]), y.astype(int), np.ones(50))
-    assert_allclose([slope, offset[1] - offset[0]], [a, b], rtol=1e-9)
 
 
 # ------------------------------------------------------------------- the predicted class
@@ -264,31 +233,6 @@ def test_a_gram_matrix_gives_the_same_probabilities() -> None:
     rows = mm.SVC(kernel=kernel, tol=1e-9, probability=True).fit(X, y)
     given = mm.SVC(kernel="precomputed", tol=1e-9, probability=True).fit(K, y)
     assert_allclose(given.predict_proba(K), rows.predict_proba(X), atol=1e-7)
-
-
-def test_words_have_probabilities() -> None:
-    rng = np.random.default_rng(0)
-    letters = ["abc", "xyz"]
-    y = np.arange(80) % 2
-    words = ["".join(rng.choice(list(letters[k] + "m"), 5)) for k in y]
-
-    def shared(a: Any, b: Any) -> Any:
-        one, other = ([[word.count(c) for c in "abcxyzm"] for word in some] for some in (a, b))
-        return np.array(one, dtype=float) @ np.array(other, dtype=float).T
-
-    model = mm.SVC(kernel=shared, probability=True).fit(words, y)
-    p = model.predict_proba(["aaaaa", "zzzzz"])
-    assert p[0, 0] > 0.8
-    assert p[1, 1] > 0.8
-
-
-def test_numbers_of_any_kind_give_the_same_probabilities() -> None:
-    X, y = overlapping(150)
-    X = np.round(X * 4) / 4  # float32 has them too
-    for model in (mm.SVC(gamma=0.5, probability=True), mm.LinearSVC(probability=True)):
-        p = clone(model).fit(X, y).predict_proba(X)
-        single = clone(model).fit(X.astype(np.float32), y).predict_proba(X.astype(np.float32))
-        assert_allclose(single, p, atol=2e-3)
 
 
 # ------------------------------------------------------------------- there or not

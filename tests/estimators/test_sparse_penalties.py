@@ -1,6 +1,5 @@
 """ℓ1 and elastic-net machines: the gap closes, oracles agree, and forgeries are refused."""
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 import sklearn.svm
 from numpy.testing import assert_allclose
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 import maxmargin as mm
@@ -20,7 +18,7 @@ from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem, Status
 from maxmargin.runtime.threads import one_blas_thread
 from maxmargin.solve import Attempt, run_solver
-from maxmargin.solvers.proximal_newton import ProximalNewton, best_scale
+from maxmargin.solvers.proximal_newton import ProximalNewton
 
 RATIOS = [0.1, 0.5, 1.0]
 of_both_losses = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -106,20 +104,6 @@ def test_columns_may_be_far_from_0(
 
 
 @of_both_losses
-def test_a_large_cost_far_from_0_is_soon_solved_to_rounding(loss: str) -> None:
-    X, y, _ = rows(9, 6, 40)
-    y[:2] = 1.0, -1.0
-    for penalty in ("l1", "elasticnet"):
-        model = mm.LinearSVC(
-            C=1e8, penalty=penalty, loss=loss, intercept="penalized", max_iter=1000
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X + 3465, y)
-        assert model.status_ in (Status.OPTIMAL, Status.ROUNDING)
-
-
-@of_both_losses
 def test_nobody_is_warned_of_what_overflows(loss: str) -> None:
     X, y, weight = rows(9)
     for size in (1e154, 1e-154):
@@ -152,16 +136,6 @@ def test_many_columns_are_searched_for_the_few_that_matter(intercept: Intercept,
 
 
 @of_both_losses
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_many_columns_that_all_matter(intercept: Intercept, loss: str) -> None:
-    X, y, weight = rows(5, 50, 2500)
-    for data in (X, thinned(X, 5)):
-        problem = machine(data, y, weight, 0.001, intercept, loss=loss)
-        solution = solved(problem)
-        assert certify(problem, solution).holds(1e-8)
-
-
-@of_both_losses
 @pytest.mark.parametrize("make", [np.ascontiguousarray, sp.csr_matrix])
 def test_float32_is_the_same_problem_as_its_float64_copy(make: Any, loss: str) -> None:
     X, y, weight = rows(6)
@@ -172,16 +146,6 @@ def test_float32_is_the_same_problem_as_its_float64_copy(make: Any, loss: str) -
         solution = solved(narrow)
         assert certify(narrow, solution).holds(1e-8)
         assert certify(wide, solution).holds(1e-8)
-
-
-@pytest.mark.parametrize("ratio", RATIOS)
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_regression_comes_with_it(intercept: Intercept, ratio: float) -> None:
-    X, _, weight = rows(7)
-    target = 3 * X[:, 0] + 5 + 0.1 * np.random.default_rng(7).standard_normal(len(X))
-    loss = losses.squared_epsilon_insensitive(target, weight, 0.05)
-    problem = Problem.linear(X, loss, intercept, l1_ratio=ratio)
-    assert certify(problem, solved(problem)).holds(1e-8)
 
 
 def clarabel_optimum(problem: LinearProblem, X: Floats, y: Floats, cost: Floats) -> float:
@@ -289,34 +253,6 @@ def test_what_the_certificate_says_of_the_weights(ratio: float, loss: str) -> No
 
 
 @of_both_losses
-@pytest.mark.parametrize("ratio", RATIOS)
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_a_warm_start_at_the_optimum_is_the_end(
-    intercept: Intercept, ratio: float, loss: str
-) -> None:
-    X, y, weight = rows(12)
-    problem = machine(X, y, weight, ratio, intercept, lift=2.0, loss=loss)
-    first = solved(problem)
-    again = attempted(problem, 1e-8, start=first)
-    assert again.run.iterations <= 2
-    assert again.run.status is Status.OPTIMAL
-    halved = machine(X, y, 0.5 * weight, ratio, intercept, lift=2.0, loss=loss)
-    assert certify(halved, solved(halved, start=Point(first.w, first.b))).holds(1e-8)
-
-
-@of_both_losses
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_small_costs_leave_no_weights(intercept: Intercept, loss: str) -> None:
-    X, y, weight = rows(13)
-    # Without weights the best intercept leaves residuals of at most 2, so |v| ≤ 4·Σ cost|x|.
-    cost = 0.2 * weight / (weight @ np.abs(X)).max()
-    problem = machine(X, y, cost, 1.0, intercept, loss=loss)
-    solution = solved(problem)
-    assert not solution.w.any()
-    assert certify(problem, solution).holds(1e-8)
-
-
-@of_both_losses
 def test_nothing_to_learn_from(loss: str) -> None:
     X, y, weight = rows(14)
     for intercept in INTERCEPTS:
@@ -326,43 +262,6 @@ def test_nothing_to_learn_from(loss: str) -> None:
             np.zeros((4, 3)), np.array([1.0, 1, -1, 1]), np.ones(4), 1.0, intercept, loss=loss
         )
         assert certify(empty, solved(empty)).holds(1e-8)
-
-
-@of_both_losses
-def test_weights_are_repetitions(loss: str) -> None:
-    X, y, _ = rows(15)
-    times = np.random.default_rng(15).integers(1, 4, len(y))
-    weighted = machine(X, y, times.astype(float), 0.5, Intercept.FREE, loss=loss)
-    repeated = machine(
-        np.repeat(X, times, axis=0),
-        np.repeat(y, times),
-        np.ones(times.sum()),
-        0.5,
-        Intercept.FREE,
-        loss=loss,
-    )
-    np.testing.assert_allclose(solved(weighted, 1e-12).w, solved(repeated, 1e-12).w, atol=1e-6)
-
-
-@of_both_losses
-@pytest.mark.parametrize("ratio", RATIOS)
-def test_no_other_scale_gives_a_better_bound(ratio: float, loss: str) -> None:
-    X, y, weight = rows(16)
-    terms = losses.CLASSIFYING[loss](y, weight)
-    beta = y * weight * np.random.default_rng(16).random(len(y))
-    v, l1, l2 = X.T @ beta, ratio, 1 - ratio
-    scale, value = best_scale(terms, beta, v, l1, l2)
-
-    def dual(t: float) -> float:
-        excess = np.maximum(t * np.abs(v) - l1, 0)
-        if ratio == 1:
-            return -np.inf if excess.max() > 1e-12 else losses.dual_value(terms, t * beta)
-        return losses.dual_value(terms, t * beta) - 0.5 * float((excess**2 / l2).sum())
-
-    assert value == pytest.approx(dual(scale), rel=1e-10)
-    factors = (0.0, 0.5, 0.99, 1.01, 2.0)
-    in_box = [f for f in factors if (np.abs(f * scale * beta) <= terms.high - terms.low).all()]
-    assert all(dual(scale * factor) <= value + 1e-12 for factor in in_box)
 
 
 @of_both_losses

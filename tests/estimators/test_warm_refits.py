@@ -1,6 +1,5 @@
 """Refits after rows came, went or changed: the same answer as a cold fit, from a better start."""
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.base import clone
 import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.estimators.linear.base import start_again
-from maxmargin.estimators.row_marks import mark_labelled, pair_up
 from maxmargin.problems.problem import Status
 
 TOL = 1e-6
@@ -173,26 +171,3 @@ def test_a_kernel_machine_of_high_cost_starts_at_its_solution() -> None:
 
 
 # ------------------------------------------------------------------- which rows are the same
-
-
-def test_rows_are_paired_up_with_their_equals() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        old, new = (rng.integers(0, 6, size).astype(np.uint64) for size in rng.integers(0, 12, 2))
-        i, j = pair_up(old, new)
-        assert_array_equal(old[i], new[j])
-        assert len(set(i.tolist())) == len(i)
-        assert len(set(j.tolist())) == len(j)
-        both = Counter(old.tolist()) & Counter(new.tolist())
-        assert len(i) == both.total()
-        for value in both:  # the first with the first
-            assert_array_equal(
-                np.sort(i[old[i] == value]), np.flatnonzero(old == value)[: both[value]]
-            )
-
-
-def test_a_label_is_part_of_a_labelled_row() -> None:
-    X, _ = rows(5)
-    one, other = mark_labelled(X, np.zeros(5, np.int64)), mark_labelled(X, np.ones(5, np.int64))
-    assert not set(one.tolist()) & set(other.tolist())
-    assert_array_equal(one, mark_labelled(sp.csr_array(X), np.zeros(5, np.int64)))

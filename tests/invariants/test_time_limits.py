@@ -106,13 +106,6 @@ def test_a_kernel_solver_stops_within_a_tile_of_its_time(
         assert solution.point.beta[groups == g].sum() == pytest.approx(total, abs=1e-8 * len(X))
 
 
-def test_what_a_round_moved_is_kept_when_the_time_is_over(slow_tiles: FakeClock) -> None:
-    X, y = rows_and_labels(6000)
-    problem = problem_of(mm.SVC(), X, y)
-    solution = run_solver(problem, Decomposition(), tol=1e-9, max_iter=10_000, max_time=1.0)
-    assert (solution.point.beta != 0).any()
-
-
 def test_a_warm_start_is_kept_when_there_is_no_time_at_all(slow_tiles: FakeClock) -> None:
     X, y = rows_and_labels(3000)
     problem = problem_of(mm.SVC(), X, y)
@@ -406,49 +399,3 @@ def slowly(each: Callable[[int], None]) -> Callable[[int], None]:
         threading.Event().wait(1e-3)
 
     return one
-
-
-class RecordedBar:
-    """Notes what it is told."""
-
-    watched = True
-
-    def __init__(self, told: list[tuple[int, float]]) -> None:
-        self.told = told
-
-    def __enter__(self) -> "RecordedBar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def update(self, done: int, gap: float | None = None, note: str | None = None) -> None:
-        self.told.append((done, 0.0 if gap is None else gap))
-
-
-def test_a_fit_has_one_bar_for_all_its_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, told = list[str](), list[tuple[int, float]]()
-
-    def recorded(what: str, *_: Any, **options: Any) -> RecordedBar:
-        made.append(what)
-        return RecordedBar(told)
-
-    monkeypatch.setattr("maxmargin.solve.progress", recorded)
-    rng = np.random.default_rng(0)
-    X = rng.integers(-3, 4, size=(60, 5)).astype(float)
-    y = rng.integers(0, 2, size=60)
-    model = mm.SVC(kernel="poly", degree=2, C=1e8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, y)
-    assert "and" in model.solver_  # several attempts were made
-    assert made == ["Solving"]
-    counts = [done for done, _ in told]
-    assert counts == sorted(counts)
-    assert len(set(counts)) == len(counts)
-
-
-@pytest.mark.parametrize("model", [mm.LinearSVC(max_time=60.0), mm.LinearSVR(max_time=60.0)])
-def test_a_time_limit_on_few_rows(model: Any) -> None:
-    X = np.random.default_rng(0).normal(size=(60, 3))  # fewer than certificates are timed on
-    assert clone(model).fit(X, X[:, 0] > 0).status_ is Status.OPTIMAL

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -138,17 +137,6 @@ def test_what_is_no_kernel_is_refused() -> None:
 
 
 # ---------------------------------------------------------------- given kernels
-
-
-def test_lists_and_frames_are_rows_too() -> None:
-    expected = RBF().gram(X)
-    assert_array_equal(RBF().gram(X.tolist()), expected)
-    assert_array_equal(RBF().gram(pd.DataFrame(X)), expected)
-    assert_array_equal(RBF().gram(pl.DataFrame(X)), expected)
-    assert RBF().gram(pd.DataFrame(X.astype(np.float32))).dtype == np.float32
-    assert Linear().gram([[1, 2], [3, 4]]).tolist() == [[5.0, 11.0], [11.0, 25.0]]
-    pairs = FromFunction(lambda x, z: float(x @ z), on="pairs")
-    assert_allclose(pairs.gram(pd.DataFrame(X)), X @ X.T)
 
 
 def test_rows_of_zeros_have_no_cosine() -> None:
@@ -317,12 +305,6 @@ def test_covariances_come_and_go(covariance: Any) -> None:
     assert_allclose(kernel.gram(H, H[:5]), covariance(H, H[:5]), rtol=1e-11, atol=1e-13)
     assert_allclose(kernel.diag(H), covariance.diag(H), rtol=1e-11)
     assert_allclose(to_sklearn(kernel)(H, H[:5]), covariance(H, H[:5]), rtol=1e-11, atol=1e-13)
-
-
-def test_wrapped_kernels_serve_a_gaussian_process() -> None:
-    covariance = to_sklearn(Intersection() + RBF())
-    model = GaussianProcessRegressor(covariance, alpha=1e-6, optimizer=None).fit(H, H[:, 0])
-    assert_allclose(model.predict(H), H[:, 0], atol=1e-3)
 
 
 def test_lengths_of_columns_can_be_learned() -> None:

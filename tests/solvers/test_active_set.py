@@ -97,15 +97,6 @@ def test_the_objective_never_rises_and_a_far_start_is_no_trap() -> None:
     assert reached.point.w == pytest.approx(solved(problem).w, rel=1e-3, abs=1e-3)
 
 
-def test_a_solution_is_left_as_it_is() -> None:
-    X, y = overlapping(200, 5, 2)
-    problem = Problem.linear(X, losses.hinge(y, np.ones(200)))
-    point = solved(problem)
-    first = descended(problem, point)[0]
-    assert first.relative_gap <= 1e-9
-    assert np.array_equal(first.w, point.w)
-
-
 def test_what_it_cannot_do_it_does_not_suit() -> None:
     X, y = overlapping(50, 3, 0)
     hinge = Problem.linear(X, losses.hinge(y, np.ones(50)))

@@ -96,22 +96,6 @@ def test_the_gap_is_that_of_both_objectives(name: str) -> None:
     assert violation > 0
 
 
-@pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("groups", [0, 1, 2])
-def test_a_step_without_bounds_solves_the_equations(exact: bool, groups: int) -> None:
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(20, 20))
-    K, r = A @ A.T + np.eye(20), rng.normal(size=20)
-    member = (np.arange(20)[:, np.newaxis] % max(1, groups) == np.arange(groups)).astype(float)
-    lacking, far = 0.1 * np.ones(groups), np.full(20, 1e6)
-    step = active_set_step(Equations(K, r, far, far, member, lacking), exact)
-    assert step is not None
-    assert_allclose(member.T @ step, lacking, atol=1e-5)
-    rest = r - K @ step
-    b = np.linalg.lstsq(member, rest, rcond=None)[0] if groups else np.zeros(0)
-    assert_allclose(rest, member @ b, atol=1e-4)
-
-
 def test_a_step_ends_at_the_bounds_that_a_quadratic_program_ends_at() -> None:
     from scipy.optimize import lsq_linear
 
@@ -163,16 +147,6 @@ def test_a_matrix_and_rows_computed_when_needed_give_the_same(epsilon: float, gr
         assert found.relative_gap <= 1e-9
     assert on_matrix.dual == pytest.approx(on_rows.dual, rel=1e-8)
     assert_allclose(on_matrix.beta, on_rows.beta, atol=1e-3)
-
-
-@pytest.mark.parametrize("most", [0, 10**6], ids=["on rows", "on a matrix"])
-def test_the_same_problem_has_the_same_iterates_to_the_last_bit(most: int) -> None:
-    method = Decomposition(most_on_matrix=most)
-    for one, other in zip(
-        iterates(method, 900, 0.0, 1), iterates(method, 900, 0.0, 1), strict=True
-    ):
-        np.testing.assert_array_equal(one.beta, other.beta)
-        assert (one.primal, one.dual) == (other.primal, other.dual)
 
 
 SAMPLING = Decomposition(wanted=1e-8, most_on_matrix=150, sampled=300)  # 2000 rows: 500, then 150
@@ -244,14 +218,3 @@ def test_float32_goes_on_where_its_rounding_ended_it_from_scores_in_float64() ->
         gaps.append(found.gap / found.dual)
     assert gaps[1] < 0.1 * gaps[0]
     assert gaps[2] < 1e-8
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 7, 40])
-def test_a_square_of_a_symmetric_matrix_is_taken_from_half_of_it(count: int) -> None:
-    rng = np.random.default_rng(count)
-    K = rng.normal(size=(50, 50))
-    K += K.T
-    rows = rng.integers(0, 50, count)
-    out = np.full((count, count), np.nan)
-    loops.decomposition.take_square(K, rows, out)
-    np.testing.assert_array_equal(out, K[np.ix_(rows, rows)])

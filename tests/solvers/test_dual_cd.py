@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 import maxmargin as mm
 from maxmargin import loops
 from maxmargin._typing import Floats
-from maxmargin.problems import losses
 from maxmargin.problems.problem import Point, Status
 from maxmargin.solve import run_solver
 from maxmargin.solvers.dual_cd import DualCD
@@ -105,48 +104,6 @@ def test_every_sweep_visits_each_row_that_is_left_once(
     assert any(len(np.setdiff1d(after, before)) for before, after in both)  # … and come back
 
 
-def texts(seed: int = 0, n: int = 200, d: int = 200) -> tuple[Any, Floats]:
-    """Return sparse rows of length 1, some of them nearly the same, and classes."""
-    rng = np.random.default_rng(seed)
-    some, noise = (sp.random_array((n // 2, d), density=0.05, rng=rng) for _ in range(2))
-    X = sp.vstack([some, some + 0.1 * noise], format="csr")
-    X = sp.csr_array(X.multiply(1 / np.sqrt(X.multiply(X).sum(axis=1) + 1e-9)[:, np.newaxis]))
-    return X, np.where(rng.random(n) < 0.3, 1.0, -1.0)
-
-
-@pytest.mark.parametrize("intercept", ["none", "penalized"])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_steps_on_free_duals_cost_less_and_save_visits(
-    loss: str, intercept: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, y = texts()
-    told = y if loss in CLASSIFIERS else y + X @ np.linspace(-1, 1, X.shape[1])
-    stated = estimator(loss, C=1.0, intercept=intercept).formulate(X, told).problems[0]
-    constant, compiled = stated.features.constant, loops.dual_cd.sweep
-    costs: list[float] = []
-    visits = [0, 0]
-
-    def sweep(*given: Any) -> Any:
-        *_, w, b, beta, _ = given
-        assert_allclose(w, X.T @ beta, atol=1e-12)
-        assert_allclose(b, constant**2 * beta.sum(), atol=1e-12)
-        costs.append(0.5 * w @ w + 0.5 * (constant * beta.sum()) ** 2)
-        costs[-1] -= losses.dual_value(stated.loss, beta)
-        visits[-1] += given[5]
-        return compiled(*given)
-
-    monkeypatch.setattr(loops.dual_cd, "sweep", sweep)
-    found = run_solver(stated, DualCD(sweeps=5000, visits=5000), tol=1e-6)
-    assert found.run.status is Status.OPTIMAL
-    assert (np.diff(costs) <= 1e-12 * np.abs(costs[:-1])).all()
-    visits[0] = visits.pop()
-    visits.append(0)
-    without = run_solver(stated, DualCD(sweeps=5000, visits=5000, settled=-1.0), tol=1e-6)
-    assert without.run.status is Status.OPTIMAL
-    assert_allclose(found.point.w, without.point.w, atol=0.02)
-    assert visits[0] < visits[1]
-
-
 def test_cyclic_order_does_not_depend_on_the_seed() -> None:
     X, y, target = rows()
     for make, told in ((mm.LinearSVC, y), (mm.LinearSVR, target)):
@@ -162,16 +119,6 @@ def test_cyclic_order_does_not_depend_on_the_seed() -> None:
     assert np.abs(points[0] - points[1]).max() > 0  # which random order does
     points = [run_solver(stated, DualCD(seed, cyclic=True), tol=1e-2).point.beta for seed in (1, 2)]
     assert_array_equal(*points)
-
-
-def test_several_classes_and_a_chosen_solver() -> None:
-    X, y, _ = rows()
-    labels = np.where(X[:, 0] > 0.5, 2.0, y)
-    cyclic = mm.LinearSVC(solver="dual_cd", order="cyclic", tol=1e-8).fit(X, labels)
-    newton = mm.LinearSVC(solver="newton", tol=1e-8).fit(X, labels)
-    assert_allclose(cyclic.certificate_.primal, newton.certificate_.primal, rtol=1e-7)
-    auto = mm.LinearSVC(order="cyclic").fit(X, y)
-    assert auto.certificate_.holds(1e-4)
 
 
 @pytest.mark.parametrize(

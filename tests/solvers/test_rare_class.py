@@ -60,16 +60,6 @@ def test_ten_rows_of_thirty_thousand(solver: str) -> None:
     assert model.certificate_.primal <= 20 * (1 + _TOL)
 
 
-@pytest.mark.parametrize("intercept", list(Intercept))
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_newtons_method_takes_few_steps(loss: str, intercept: Intercept) -> None:
-    X, y = _ten_of_many(20_000)
-    signs = np.where(y > 0, 1.0, -1.0)
-    problem = Problem.linear(X, losses.CLASSIFYING[loss](signs, np.ones(len(y))), intercept)
-    attempt = run_solver(problem, Newton(), tol=_TOL, max_iter=100)
-    assert attempt.run.status is Status.OPTIMAL
-
-
 @pytest.mark.parametrize("intercept", [Intercept.FREE, Intercept.PENALIZED])
 def test_both_bounds_are_those_of_all_rows(intercept: Intercept) -> None:
     X, y = _ten_of_many(5000)

@@ -15,7 +15,6 @@ from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Point, Problem, Status
 from maxmargin.solve import run_solver
 from maxmargin.solvers.dual_cd import DualCD, DualCDThenNewton
-from maxmargin.solvers.linear_systems import solve_preconditioned
 from maxmargin.solvers.newton import Newton, RowSystem
 from maxmargin.solvers.row_sums import Passes
 
@@ -83,44 +82,6 @@ def test_rough_steps_are_off_by_what_they_may(intercept: Intercept) -> None:
     size = float(off[:-1] @ off[:-1]) + ridge * off[-1] ** 2 + float(scores @ (h * scores))
     assert np.sqrt(size) <= 0.02 * np.sqrt(decrement)
     assert -float(gradient @ found) > 0.9 * decrement  # it still goes down
-
-
-def test_heavy_columns_make_conjugate_gradients_short() -> None:
-    X, h = sp.csr_array(counts(400, 800)), np.full(400, 1e3)
-    gradient = np.random.default_rng(3).standard_normal(801)
-    made = []
-    for heavy in (1, 60):
-        settings = replace(EXACT, cg_enough=0.01, least_heavy=heavy, most_heavy=heavy)
-        made.append(count_products(system(X, Intercept.FREE, settings, h), gradient))
-    assert made[1] < 0.5 * made[0]
-
-
-def count_products(rows: RowSystem, gradient: Floats) -> int:
-    """Return how many steps of conjugate gradients a Newton step takes at least."""
-    for steps in range(5, 400, 5):
-        rows.settings = replace(rows.settings, cg_steps=steps)
-        few = rows.step(gradient)
-        rows.settings = replace(rows.settings, cg_steps=steps + 1)
-        if np.array_equal(few, rows.step(gradient)):
-            return steps
-    raise AssertionError("it never ends")
-
-
-def test_conjugate_gradients_solve_a_system_in_as_many_steps_as_unknowns() -> None:
-    rng = np.random.default_rng(4)
-    A = rng.standard_normal((12, 12))
-    A = A @ A.T + np.eye(12)
-    right, scale = rng.standard_normal(12), np.diag(A).copy()
-    x, residual = solve_preconditioned(
-        lambda v: A @ v,
-        right,
-        lambda r: (r / scale, float(r @ (r / scale))),
-        np.zeros(12),
-        12,
-        lambda x, r: False,
-    )
-    assert_allclose(x, np.linalg.solve(A, right), rtol=1e-7)
-    assert_allclose(residual, right - A @ x, atol=1e-10)
 
 
 # ------------------------------------------------------------------- word counts

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
@@ -168,14 +167,6 @@ def test_bits_do_not_depend_on_threads_or_on_what_is_kept(
         assert_array_equal(one.dual_coef_, other.dual_coef_)
         assert_array_equal(one.intercept_, other.intercept_)
         assert one.certificate_ == other.certificate_
-
-
-def test_sparse_rows_are_the_same_problem(rows: Any, solved: list[int]) -> None:
-    X, y = rows
-    X = np.where(np.abs(X) < 1, 0.0, X)
-    dense, sparse = (mm.SVC(gamma=GAMMA).fit(each, y) for each in (X, sp.csr_matrix(X)))
-    assert len(solved) == 12
-    assert_allclose(sparse.certificate_.dual, dense.certificate_.dual, rtol=1e-4)
 
 
 def test_what_float32_cannot_close_goes_on_in_float64(rows: Any, solved: list[int]) -> None:

@@ -1,6 +1,5 @@
 """Decoders, differences and losses of the ready models against lists of all outputs."""
 
-import pickle
 from itertools import product
 from typing import Any
 
@@ -10,7 +9,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 
 import maxmargin as mm
 from maxmargin.structured.model import Examples, as_vector
@@ -132,31 +130,6 @@ def test_long_passes_are_cut_into_calls(name: str) -> None:
     assert_array_equal(expected.values, found.values)
     for one, other in zip(whole.predict(w), cut.predict(w), strict=True):
         assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_models_are_cloned_pickled_and_printed(name: str) -> None:
-    model, X, Y = case(name, 0)
-    again = pickle.loads(pickle.dumps(model))
-    w = np.ones(model.size_)
-    assert_array_equal(again.decode(row(X, 0), w), model.decode(row(X, 0), w))
-    fresh = clone(model)
-    assert not hasattr(fresh, "size_")  # a prepared model is a copy: the user's is not changed
-    assert type(model).__name__ in repr(fresh)
-    assert fresh.prepare(X, Y).size_ == model.size_
-    assert not hasattr(fresh, "size_")
-    named = model.named_weights(w)
-    assert sum(part.size for part in named.values()) == model.size_
-
-
-def test_states_of_any_kind() -> None:
-    X = [np.eye(2)[[0, 1]], np.eye(2)[[1, 0, 1]]]
-    Y = [["noun", "verb"], ["verb", "noun", "verb"]]
-    model = mm.structured.Chain().prepare(X, Y)
-    w = np.zeros(model.size_)
-    w[:4] = 1, 0, 0, 1
-    assert model.decode(X[1], w).tolist() == Y[1]
-    assert model.loss(Y[0], ["verb", "verb"]) == 1
 
 
 BAD: list[tuple[Any, Any, Any, str]] = [

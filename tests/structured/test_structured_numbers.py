@@ -2,7 +2,6 @@
 
 import os
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,18 +41,6 @@ def images(strength: float) -> Numbers:
         400, grammar, noise=30, rows=slice(1200, None), random_state=1
     )
     return measured(grammar, [x / 16 for x in X], y, [x / 16 for x in X_test], y_test)
-
-
-@cache
-def strokes() -> Numbers:
-    """Numbers of pendigits, training and test writers apart."""
-    pools = [mm.data.read_labelled(Path(FOLDER, f"pendigits{t}.svm.xz")) for t in ("", ".t")]
-    grammar = mm.datasets.digit_grammar()
-    X, y = mm.datasets.numbers(400, grammar, noise=40, pool=(pools[0].X, pools[0].y))
-    X_test, y_test = mm.datasets.numbers(
-        400, grammar, noise=40, pool=(pools[1].X, pools[1].y), random_state=1
-    )
-    return measured(grammar, [x / 100 for x in X], y, [x / 100 for x in X_test], y_test)
 
 
 def viterbi(scores: Floats, transitions: Floats, start: Floats) -> list[int]:
@@ -105,14 +92,3 @@ def test_without_a_grammar_a_chain_has_nothing_to_gain(name: str) -> None:
     data = images(0.0)
     found = LEARNERS[name].fit(data.X, data.y).score(data.X_test, data.y_test)
     assert abs(found - data.single) < 0.04
-
-
-@pytest.mark.skipif(
-    not Path(FOLDER, "pendigits.svm.xz").exists(), reason="MAXMARGIN_DATA names no such folder"
-)
-@pytest.mark.parametrize("name", LEARNERS)
-def test_a_chain_reads_the_strokes_of_other_writers(name: str) -> None:
-    data = strokes()
-    found = LEARNERS[name].fit(data.X, data.y).score(data.X_test, data.y_test)
-    assert found > data.single + 0.05
-    assert found > data.informed - 0.03

@@ -1,6 +1,5 @@
 """The structured perceptron: its bound and the proof of it, its mean, its margin, its surface."""
 
-import pickle
 import warnings
 from collections.abc import Callable
 from itertools import product
@@ -13,7 +12,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import maxmargin as mm
@@ -307,18 +305,6 @@ def test_at_the_end_every_output_is_beaten_by_margin_times_its_loss(
             assert (differences @ model.coef_ >= margin * losses - 1e-9).all()
 
 
-def test_features_times_c_with_margin_times_c_squared_is_the_same_run() -> None:
-    data, c = separable_lists(3), 8.0  # a power of two: to the last bit
-    runs = [
-        mm.StructuredPerceptron(Listed(), margin=0.5 * factor**2, max_epochs=10_000).fit(
-            [factor * x for x in data.X], data.y
-        )
-        for factor in (1.0, c)
-    ]
-    assert runs[0].updates_ == runs[1].updates_ > 0
-    assert_array_equal(c * runs[0].coef_, runs[1].coef_)
-
-
 @pytest.mark.parametrize("averaged", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -407,21 +393,6 @@ def test_the_model_is_the_mean_of_w_after_each_visit(
             if (w != before).any()
         ]
         assert mean.updates_ == sum(changed) > 0
-
-
-@pytest.mark.parametrize("kind", [integer_lists, integer_chains])
-def test_weights_are_repetitions_in_place(kind: Any) -> None:
-    data = kind(5)
-    weight = np.arange(len(data.X)) % 4
-    run: dict[str, Any] = {"max_epochs": 5, "shuffle": False, "stop": "epochs", "margin": 0.5}
-    weighted = mm.StructuredPerceptron(data.model, **run).fit(data.X, data.y, weight)
-    rows = np.repeat(np.arange(len(data.X)), weight)
-    repeated = mm.StructuredPerceptron(data.model, **run).fit(
-        [data.X[i] for i in rows], [data.y[i] for i in rows]
-    )
-    assert weighted.updates_ == repeated.updates_
-    assert isinstance(weighted.updates_, int)
-    assert_array_equal(weighted.coef_, repeated.coef_)
 
 
 @pytest.mark.parametrize("kind", ["list", "array", "sparse", "frame", "polars", "arrow"])
@@ -582,22 +553,6 @@ def test_a_failed_refit_is_not_a_fit() -> None:
         model.predict(data.X)
 
 
-def test_verbose_prints_a_line_per_epoch(capsys: pytest.CaptureFixture[str]) -> None:
-    data = integer_lists(3)
-    mm.StructuredPerceptron(Listed(), max_epochs=3, verbose=1).fit(data.X, data.y)
-    assert capsys.readouterr().out.count("mistakes") == 3
-
-
-def test_the_seed_decides() -> None:
-    data = integer_lists(4)
-    runs = [
-        mm.StructuredPerceptron(Listed(), max_epochs=5, random_state=seed).fit(data.X, data.y)
-        for seed in (1, 1, 2)
-    ]
-    assert_array_equal(runs[0].coef_, runs[1].coef_)
-    assert not np.array_equal(runs[0].coef_, runs[2].coef_)
-
-
 def test_a_warm_start_goes_on_from_the_last_vector() -> None:
     data = integer_chains(7)
     run: dict[str, Any] = {"shuffle": False, "stop": "epochs"}
@@ -645,16 +600,3 @@ def test_what_it_does_not_have_is_refused_with_advice() -> None:
         model.fit(data.X, data.y).mistake_bound(0)
     with pytest.raises(ValueError, match="radius=-1 is not valid"):
         model.mistake_bound(1.0, radius=-1)
-
-
-def test_it_can_be_cloned_searched_and_pickled() -> None:
-    data = integer_chains(8)
-    model = mm.StructuredPerceptron(mm.structured.Chain(), margin=2.0, max_epochs=4)
-    copy = clone(model).set_params(model__n_states=3)
-    assert copy.margin == 2.0
-    assert copy.model.n_states == 3
-    assert model.model.n_states is None
-    fitted = copy.fit(data.X, data.y)
-    again = pickle.loads(pickle.dumps(fitted))
-    for one, other in zip(fitted.predict(data.X), again.predict(data.X), strict=True):
-        assert_array_equal(one, other)

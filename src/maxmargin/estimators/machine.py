@@ -19,7 +19,13 @@ from maxmargin.problems.problem import Point, Status
 from maxmargin.runtime import clock
 from maxmargin.solve import Result, Settings, gap_left, ill_scaled, solve_all
 from maxmargin.validation.data import generator
-from maxmargin.validation.parameters import NamedParameters
+from maxmargin.validation.parameters import (
+    NamedParameters,
+    check_flag,
+    check_number,
+    check_progress,
+    check_threads,
+)
 
 UNASKED = (False, "deprecated")  # values of ``probability``; scikit-learn is to drop the parameter
 # What no other fit sets again, or none that fails.
@@ -126,7 +132,12 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
-        raise NotImplementedError
+        check_number(self, "tol", at_least=0)
+        check_number(self, "max_time", above=0, optional=True)
+        check_flag(self, "warm_start")
+        check_flag(self, "trace")
+        check_threads(self)
+        check_progress(self)
 
     def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
         """Check the data, and leave out the rows without weight."""

@@ -66,12 +66,12 @@ _OURS = {
     "model_selection": ["search.search_cv.SVCSearchCV"],
     "problems": ["problem.Intercept", "problem.Status"],
     "structured": [
-        "certificate.StructuredCertificate",
         "chain.Chain",
-        "multiclass.Multiclass",
+        "chain.Multiclass",
         "perceptron.StructuredPerceptron",
         "perceptron.StructuredState",
         "perceptron.StructuredTrace",
+        "problem.StructuredCertificate",
         "svc.StructuredSVC",
     ],
     "solvers": [

@@ -36,9 +36,8 @@ True
 from typing import TYPE_CHECKING, NoReturn
 
 from maxmargin.errors import no_attribute
-from maxmargin.structured.chain import Chain
+from maxmargin.structured.chain import Chain, Multiclass
 from maxmargin.structured.model import Cuts, Examples, Model
-from maxmargin.structured.multiclass import Multiclass
 from maxmargin.structured.perceptron import StructuredPerceptron
 from maxmargin.structured.svc import StructuredSVC
 

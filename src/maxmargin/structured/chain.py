@@ -1,4 +1,4 @@
-"""Sequences: every position has a state, and states that follow each other have a score."""
+"""Sequences, whose every position has a state, and classes: sequences of one position."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -11,9 +11,17 @@ from sklearn.utils.validation import validate_data
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
+from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.runtime import clock
 from maxmargin.structured.model import Cuts, Examples, Model, as_list, check_examples, joined_cuts
-from maxmargin.validation.data import LARGEST_PRODUCT, classes_of, refuse_overflow
+from maxmargin.validation.data import (
+    LARGEST_PRODUCT,
+    check_classes,
+    check_labels,
+    check_rows,
+    classes_of,
+    refuse_overflow,
+)
 from maxmargin.validation.parameters import check_number
 
 EPS = float(np.finfo(np.float64).eps)
@@ -98,11 +106,11 @@ class Chain(ReadyModel):
         """Return the model with the states and the number of columns of training data."""
         check_number(self, "n_states", at_least=1, integer=True, optional=True)
         ready: Self = clone(self)
+        if self.n_states is not None:
+            ready.classes_ = np.arange(self.n_states)
         Y = _learn_columns(ready, X, Y)
         if self.n_states is None:
             ready.classes_ = classes_of(np.concatenate([np.asarray(y) for y in Y]))
-        else:
-            ready.classes_ = np.arange(self.n_states)
         states = len(ready.classes_)
         ready.size_ = states * (ready.n_features_in_ + states + 2)
         ready.weights()
@@ -135,17 +143,18 @@ class Chain(ReadyModel):
                 )
             if hasattr(self, "classes_"):
                 self.coded(y)
-            elif self.n_states is not None:
-                _whole_states(y, self.n_states)
             else:
                 classes_of(y)
 
     def coded(self, y: Any) -> Ints:
         """Return the numbers of states."""
-        y = np.asarray(y)
-        if self.n_states is not None:
-            return _whole_states(y, self.n_states)
-        return label_codes(self.classes_, y, "states")
+        if self.n_states is None:
+            return label_codes(self.classes_, y, "states")
+        refusal = (
+            f"y must hold whole numbers from 0 to {self.n_states - 1}, the states of "
+            f"Chain(n_states={self.n_states}): leave n_states=None for states of any kind."
+        )
+        return label_codes(self.classes_, y, "states", refusal)
 
     def examples(self, X: Any, Y: Any = None) -> "ChainExamples":
         """Check sequences and return them ready for compiled passes."""
@@ -300,7 +309,9 @@ class ChainExamples(Examples):
         """Return how long the rounding error of a ψ-difference may be."""
         if len(self.cost) == 1:
             return np.zeros(len(rows))
-        sums = np.add.reduceat(_row_lengths(self.X), self.offsets[:-1])
+        squares = np.empty(self.X.shape[0])
+        loops.dual_cd.squared_norms(self.rows, 0, squares)
+        sums = np.add.reduceat(np.sqrt(squares), self.offsets[:-1])
         return np.asarray(2 * (self.lengths[rows] + 2) * EPS * sums[rows])
 
     def _cut(self, rows: Ints, found: Ints) -> Cuts:
@@ -324,6 +335,145 @@ class ChainExamples(Examples):
                     f"{self.lengths[i]} rows, got shape {np.shape(output)}."
                 )
         return np.asarray(self.model.coded(np.concatenate([np.asarray(y) for y in outputs])))
+
+
+# ------------------------------------------------------------------- classes
+
+
+class Multiclass(ReadyModel):
+    """One of several classes: the score of class k is wₖ·x.
+
+    With the 0/1 loss this is the machine of Crammer and Singer without intercepts; add a constant
+    column for penalised ones. Inputs are the rows of an array, a data frame or a sparse matrix,
+    outputs are labels of any kind.
+
+    Parameters
+    ----------
+    cost : array-like of shape (n_classes, n_classes) or None, default=None
+        cost[k, l] is the loss of answering class l where k is true (in the order of ``classes_``),
+        ≥ 0, and 0 on the diagonal. None: 1 for every wrong class.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels (of the model that ``prepare`` returns; a fitted estimator has it as ``model_``).
+    n_features_in_, size_ : int
+        Columns of the rows, and the number of weights: n_features·n_classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import maxmargin as mm
+    >>> X, y = np.eye(3), ["red", "green", "blue"]
+    >>> model = mm.structured.Multiclass().prepare(X, y)
+    >>> str(model.decode(X[0], np.eye(3)[[2, 1, 0]].ravel()))
+    'red'
+    """
+
+    has_scores = True
+
+    def __init__(self, cost: Any = None) -> None:
+        self.cost = cost
+
+    def prepare(self, X: Any, Y: Any) -> Self:
+        """Return the model with the labels and the number of columns of training data."""
+        ready: Self = clone(self)
+        X = check_rows(ready, X, reset=True)
+        refuse_large(ready, X)
+        ready.classes_ = check_classes(self, check_labels(Y, X.shape[0]))
+        ready.size_ = X.shape[1] * len(ready.classes_)
+        ready.costs()
+        return ready
+
+    def costs(self) -> Floats:
+        """Return the loss of each class where each class is true."""
+        classes = len(self.classes_)
+        if self.cost is None:
+            return 1.0 - np.eye(classes)
+        cost = as_numbers(self.cost)
+        if cost.shape != (classes, classes):
+            raise ValueError(
+                f"cost has shape {cost.shape}, but there are {classes} classes: it must be of "
+                f"shape ({classes}, {classes})."
+            )
+        if not (np.isfinite(cost) & (cost >= 0)).all() or cost.diagonal().any():
+            raise ValueError(
+                "cost must hold finite numbers >= 0, with 0 on the diagonal: a right answer costs "
+                "nothing."
+            )
+        return cost
+
+    def _row(self, x: Any) -> Any:
+        """Return a row as a matrix with one row."""
+        row = sp.csr_matrix(x) if sp.issparse(x) else np.atleast_2d(np.asarray(x))
+        if row.shape != (1, self.n_features_in_):
+            raise ValueError(
+                f"x must be a row of {self.n_features_in_} features, got shape {np.shape(x)}."
+            )
+        return row if sp.issparse(row) else np.ascontiguousarray(row, dtype=np.float64)
+
+    def coded(self, labels: Any) -> Ints:
+        """Return the numbers of labels."""
+        return label_codes(self.classes_, labels, "labels")
+
+    def examples(self, X: Any, Y: Any = None) -> "ClassExamples":
+        """Check rows and labels and return them ready for compiled passes."""
+        X = check_rows(self, X, reset=False)
+        return self._packed(X, None if Y is None else check_labels(Y, X.shape[0]))
+
+    def _one(self, x: Any, y: Any) -> "ClassExamples":
+        return self._packed(self._row(x), None if y is None else [y])
+
+    def _packed(self, X: Any, labels: Any) -> "ClassExamples":
+        truth = None if labels is None else self.coded(labels)
+        return ClassExamples(self, X, np.arange(X.shape[0] + 1), truth, self.costs())
+
+    def features(self, x: Any, y: Any) -> Floats:
+        """Return ψ(x, y): x as the column of class y of a matrix of zeros, flat."""
+        x = self._row(x)
+        held = np.zeros((x.shape[1], len(self.classes_)))
+        held[:, self.coded([y])] = np.asarray(x.toarray() if sp.issparse(x) else x).T
+        return held.ravel()
+
+    def loss(self, y: Any, other: Any) -> float:
+        """Return the cost of answering ``other`` where y is true."""
+        true, found = self.coded([y, other])
+        return float(self.costs()[true, found])
+
+    def worst_loss(self, y: Any) -> float:
+        """Return the highest cost where y is true."""
+        return float(self.costs()[self.coded([y])[0]].max())
+
+    def named_weights(self, w: Floats) -> dict[str, Floats]:
+        """Return the weights of each class, of shape (n_classes, n_features)."""
+        return {"classes": self.parts(w).emissions.T}
+
+    def parts(self, w: Floats) -> Parts:
+        """Return the weights as those of a chain whose order of states has none."""
+        states = len(self.classes_)
+        nothing = np.zeros((states, states))
+        W = as_weights(w, self.size_).reshape(-1, states)
+        return Parts(W, nothing, nothing[0], nothing[0])
+
+
+class ClassExamples(ChainExamples):
+    """Rows with a class each: sequences of one position."""
+
+    def outputs(self, found: Ints, rows: Ints) -> Any:
+        """Return numbers of classes as labels."""
+        return self.model.classes_[found]
+
+    def scores(self, w: Floats) -> Floats:
+        """Return the score of each class, or for two classes the second's less the first's."""
+        scores = np.asarray(self.X @ self.model.parts(w).emissions)
+        return scores if len(self.cost) > 2 else scores[:, 1] - scores[:, 0]
+
+    def difference_errors(self, rows: Ints) -> Floats:
+        """Return that differences, ±x, have no rounding error."""
+        return np.zeros(len(rows))
+
+    def _coded(self, rows: Ints, outputs: Sequence[Any]) -> Ints:
+        return np.asarray(self.model.coded(outputs))
 
 
 # ------------------------------------------------------------------- what is given
@@ -370,16 +520,7 @@ def _check_block(x: Any, columns: int | None) -> Any:
     return x
 
 
-def _whole_states(y: Any, n_states: int) -> Ints:
-    if y.dtype.kind not in "buif" or not ((y >= 0) & (y < n_states) & (y == np.floor(y))).all():
-        raise ValueError(
-            f"y must hold whole numbers from 0 to {n_states - 1}, the states of "
-            f"Chain(n_states={n_states}): leave n_states=None for states of any kind."
-        )
-    return np.asarray(y, dtype=np.int64)
-
-
-def label_codes(classes: Any, labels: Any, what: str) -> Ints:
+def label_codes(classes: Any, labels: Any, what: str, refusal: str = "") -> Ints:
     """Return the numbers of labels among the classes of the training data."""
     labels = np.asarray(labels)
     try:
@@ -390,7 +531,8 @@ def label_codes(classes: Any, labels: Any, what: str) -> Ints:
     if not known.all():
         strange = labels[~known].tolist()[0]
         raise ValueError(
-            f"{strange!r} is not among the {what} of the training data, {classes.tolist()}."
+            refusal
+            or f"{strange!r} is not among the {what} of the training data, {classes.tolist()}."
         )
     return np.asarray(found, dtype=np.int64)
 
@@ -424,14 +566,7 @@ def _largest_products(X: Any, W: Floats) -> Floats:
     return out
 
 
-def _row_lengths(X: Any) -> Floats:
-    """Return ‖x‖ of each row."""
-    squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
-    return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
-
-
 def refuse_large(model: Any, X: Any) -> None:
     """Raise a ValueError if products of rows would overflow in float64."""
     with np.errstate(over="ignore"):
-        largest = float(_row_lengths(X).max(initial=0.0)) ** 2
-    refuse_overflow(model, X, largest if np.isfinite(largest) else np.inf, LARGEST_PRODUCT)
+        refuse_overflow(model, X, largest_squared_norm(X), LARGEST_PRODUCT)

@@ -104,8 +104,6 @@ class WorkingSets:
     Outputs of an example are next to each other: example i has those from begin[i] on.
     """
 
-    _mark: tuple[Floats, Floats] | None
-
     def __init__(self, problem: StructuredProblem, start: Point) -> None:
         n = len(problem)
         self.problem = problem
@@ -117,6 +115,7 @@ class WorkingSets:
         self.square, self.products = np.arange(n), np.zeros(n)
         self.gaps, self.zigzags = np.zeros(n), False
         self._inside: Floats | None = None
+        self._mark: tuple[Floats, Floats] | None = None
         self._dense = np.zeros(problem.size)
         if start.beta is not None and len(start.beta):
             self._adopt(start.beta)
@@ -216,17 +215,19 @@ class WorkingSets:
                     self.alpha, self._w = moved, there
         self._mark = self.alpha.copy(), self._w.copy()
 
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum over the outputs of each example."""
+        return np.asarray(np.add.reduceat(values, self.begin[:-1]))
+
     def _feasible(self, alpha: Floats) -> tuple[Floats, Floats]:
         """Return duals scaled to the sums they must have, and their weights."""
-        sums = np.add.reduceat(alpha, self.begin[:-1])
+        sums = self.sums(alpha)
         alpha = alpha * (self.problem.cost / np.where(sums > 0, sums, 1.0))[self.rows]
         return alpha, np.asarray(self.matrix.T @ alpha)
 
     def solve_inside(self) -> None:
         """Solve for the weights and all duals by an interior-point method."""
-        cost, row = self.problem.cost, self.rows
-        outputs = Outputs(self.matrix.toarray(), self.loss, cost, row, self.begin[:-1])
-        alpha, self._inside = follow_inside(outputs)
+        alpha, self._inside = _follow_inside(self, self.matrix.toarray())
         self.alpha, self._w = self._feasible(alpha)
 
     def sweep(self, order: Ints, steps: int) -> None:
@@ -246,20 +247,6 @@ class WorkingSets:
 # those of the weights, whose Cholesky factor does not depend on the units of columns.
 
 
-class Outputs(NamedTuple):
-    """The outputs of all examples, those of one next to each other."""
-
-    differences: Floats
-    loss: Floats
-    cost: Floats  # of examples
-    row: Ints  # the example of each output
-    begin: Ints  # the first output of each example
-
-    def sums(self, values: Floats) -> Floats:
-        """Return the sum over the outputs of each example."""
-        return np.asarray(np.add.reduceat(values, self.begin))
-
-
 class _Inner(NamedTuple):
     """Where the method stands."""
 
@@ -268,38 +255,35 @@ class _Inner(NamedTuple):
     alpha: Floats
     z: Floats
 
-    def moved(self, step: "_Inner") -> "_Inner":
-        """Return the point near the end of a step, or before what it would take below 0."""
-        far = 0.99 * min(_room(self.alpha, step.alpha), _room(self.z, step.z))
-        return _Inner(*(x + far * dx for x, dx in zip(self, step, strict=True)))
 
-
-def follow_inside(o: Outputs) -> tuple[Floats, Floats]:
+def _follow_inside(o: WorkingSets, M: Floats) -> tuple[Floats, Floats]:
     """Return duals, whose sums are right but for rounding, and the best weights for outputs."""
-    xi = np.full(len(o.cost), 1.0 + float(o.loss.max(initial=0.0)))
-    alpha = (o.cost / o.sums(np.ones(len(o.row))))[o.row]
-    at = _Inner(np.zeros(o.differences.shape[1]), xi, alpha, xi[o.row] - o.loss)
+    xi = np.full(len(o.problem), 1.0 + float(o.loss.max(initial=0.0)))
+    alpha = (o.problem.cost / o.sums(np.ones(len(o.rows))))[o.rows]
+    at = _Inner(np.zeros(M.shape[1]), xi, alpha, xi[o.rows] - o.loss)
     for _ in range(_INSIDE):
         total = float(at.alpha @ at.z)
         try:
-            factor = _factor_inside(o, at)
+            factor = _factor_inside(o, M, at)
         except (LinAlgError, ValueError):  # numbers that are not finite
             break
-        ahead = _step_inside(o, at, factor, 0.0)
+        ahead = _step_inside(o, M, at, factor, 0.0)
         alpha = at.alpha + _room(at.alpha, ahead.alpha) * ahead.alpha
         left = float(alpha @ (at.z + _room(at.z, ahead.z) * ahead.z)) / total
         aim = left**3 * total / len(at.z) - ahead.alpha * ahead.z
-        at = at.moved(_step_inside(o, at, factor, aim))
+        step = _step_inside(o, M, at, factor, aim)
+        far = 0.99 * min(_room(at.alpha, step.alpha), _room(at.z, step.z))  # nothing below 0
+        at = _Inner(*(x + far * dx for x, dx in zip(at, step, strict=True)))
         if total <= _NOISE * abs(float(at.alpha @ o.loss)):
             break
     return at.alpha, at.w
 
 
-def _factor_inside(o: Outputs, at: _Inner) -> tuple[Any, Floats]:
+def _factor_inside(o: WorkingSets, M: Floats, at: _Inner) -> tuple[Any, Floats]:
     """Return the factor of the equations of the weights, and the units that they are in."""
     h = (at.alpha / at.z)[:, np.newaxis]
-    means = o.sums(h * o.differences) / o.sums(h)
-    centred = np.sqrt(h) * (o.differences - means[o.row])
+    means = o.sums(h * M) / o.sums(h)
+    centred = np.sqrt(h) * (M - means[o.rows])
     normal = centred.T @ centred
     unit = 1.0 / np.sqrt(1.0 + normal.diagonal())
     normal *= unit[:, np.newaxis] * unit
@@ -307,16 +291,18 @@ def _factor_inside(o: Outputs, at: _Inner) -> tuple[Any, Floats]:
     return cho_factor(normal), unit
 
 
-def _step_inside(o: Outputs, at: _Inner, factor: tuple[Any, Floats], aim: Any) -> _Inner:
+def _step_inside(
+    o: WorkingSets, M: Floats, at: _Inner, factor: tuple[Any, Floats], aim: Any
+) -> _Inner:
     """Return the Newton step to where all αz are ``aim``."""
-    M, (w, xi, alpha, z), (cholesky, unit) = o.differences, at, factor
-    h, off = alpha / z, xi[o.row] - o.loss + M @ w - z
-    lacking, weight = o.cost - o.sums(alpha), o.sums(h)
+    (w, xi, alpha, z), (cholesky, unit) = at, factor
+    h, off = alpha / z, xi[o.rows] - o.loss + M @ w - z
+    lacking, weight = o.problem.cost - o.sums(alpha), o.sums(h)
     q = aim / z - alpha - h * off
-    right = M.T @ (alpha + q - h * ((o.sums(q) - lacking) / weight)[o.row]) - w
+    right = M.T @ (alpha + q - h * ((o.sums(q) - lacking) / weight)[o.rows]) - w
     dw = unit * cho_solve(cholesky, unit * right, check_finite=False)
     dxi = (o.sums(q - h * (M @ dw)) - lacking) / weight
-    rise = dxi[o.row] + M @ dw
+    rise = dxi[o.rows] + M @ dw
     return _Inner(dw, dxi, q - h * rise, rise + off)
 
 

@@ -168,22 +168,20 @@ class Examples:
 
     def predict(self, w: Floats) -> Any:
         """Return the output with the highest score of each example."""
-        found = []
-        for i, x in enumerate(self.X):
-            if i % _ROWS_A_BLOCK == 0:
-                clock.check()
-            found.append(self.model.decode(x, w))
-        return found
+        return self._decoded(range(len(self)), w, augmented=False)
 
     def decode(self, rows: Ints, w: Floats, augmented: bool = True) -> Cuts:
         """Return the best output of some examples, by score plus loss or by score alone."""
+        return self.cuts(rows, self._decoded(rows, w, augmented))
+
+    def _decoded(self, rows: Any, w: Floats, augmented: bool) -> list[Any]:
         outputs = []
         for k, i in enumerate(rows):
             if k % _ROWS_A_BLOCK == 0:
                 clock.check()
             truth = self.Y[i] if augmented else None
             outputs.append(self.model.decode(self.X[i], w, truth))
-        return self.cuts(rows, outputs)
+        return outputs
 
     def cuts(self, rows: Ints, outputs: Sequence[Any]) -> Cuts:
         """Return given outputs of some examples with their losses and ψ-differences."""

@@ -25,27 +25,24 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
-from maxmargin.estimators.perceptron.base import EpochLimits, check_run, report_run
+from maxmargin.estimators.perceptron.base import OnlineLearner
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.loops.records import read_only
-from maxmargin.problems.problem import Run, Status
+from maxmargin.problems.problem import Status
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import Counts, Epoch
 from maxmargin.structured.model import Cuts, joined_cuts
-from maxmargin.structured.outputs import StructuredOutputs
+from maxmargin.structured.svc import StructuredOutputs
 from maxmargin.validation.data import LARGEST_SQUARE, generator
-from maxmargin.validation.parameters import NamedParameters, check_flag, check_scale
+from maxmargin.validation.parameters import check_flag, check_scale
 
-_AUTO_VISITS = 20_000  # that max_epochs="auto" allows
 _MOST_VISITS = 1e9  # of one example at its turn
 _ROUNDING = 1e-6  # of the terms of a score: what is less may be rounding in a model's own sums
-_STOPS = ("all_correct", "epochs", "one_pass")
 
 
 @dataclass(frozen=True)
@@ -107,11 +104,6 @@ class StructuredState:
     weights: Floats
     lag: Floats
     counters: Floats  # visits, mistakes, updates, in units of weight
-
-    @classmethod
-    def begin(cls, weights: Floats, *, averaged: bool) -> "StructuredState":
-        """Return the state before the first visit."""
-        return cls(weights.copy(), np.zeros(len(weights) if averaged else 0), np.zeros(3))
 
     def mean(self) -> Floats:
         """Return the mean of w after each visit, or w itself if no mean is kept."""
@@ -194,7 +186,7 @@ def _as_row(indices: Any, values: Floats) -> Any:
 # ------------------------------------------------------------------- the estimator
 
 
-class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
+class StructuredPerceptron(StructuredOutputs, OnlineLearner):
     """The perceptron over outputs with structure: decode, and where ŷ ≠ y, w += ψ(x,y) − ψ(x,ŷ).
 
     The model says what ψ is and how to find the output with the highest score ⟨w, ψ(x, y)⟩. On
@@ -249,12 +241,8 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
     updates_, mistakes_ : int, or float with fractional weights
         Updates made; and those of them where the truth did not score higher than ŷ: with
         ``margin=0`` and a decoder that maximises, all of them. An example of weight c counts c.
-    epochs_, n_iter_ : int
-        Epochs completed.
-    status_ : Status
-        Why it stopped.
-    stop_reason_ : str
-        The same as a sentence.
+    status_, stop_reason_, epochs_, n_iter_ :
+        Why it stopped (an enum and a sentence), and after how many epochs.
     radius_, largest_loss_ : float
         The largest ‖ψ(x, y) − ψ(x, ŷ)‖ and loss(y, ŷ) of the updates made.
     search_errors_ : int
@@ -283,6 +271,10 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         "C": "A perceptron has no penalty: StructuredSVC has.",
         "keep": "Use averaged=True.",
     }
+    _stops = ("all_correct", "epochs", "one_pass")
+    _advice = "use averaged=True, or raise max_epochs"
+    _auto_visits = 2e4
+    _most_epochs = 100
 
     def __init__(
         self,
@@ -313,47 +305,43 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         self.trace = trace
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from inputs X with outputs y.
-
-        Parameters
-        ----------
-        X : sequence of n_samples inputs
-            As the model takes them: for a chain, an array of shape (length, n_features) each.
-        y : sequence of n_samples outputs
-            The true outputs.
-        sample_weight : array-like of shape (n_samples,), optional
-            How many times each example is visited at its turn (a fraction is a shorter last step):
-            weight 2 is the example twice in a row, weight 0 its absence.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self.check_parameters()
         last = self._state.weights if self.warm_start and hasattr(self, "status_") else None
-        for name in ("status_", "trace_"):  # if anything fails from here on, it is unfitted
-            if hasattr(self, name):
-                delattr(self, name)
+        self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
         data = self._examples(X, y, sample_weight, reset=True)
-        _refuse_endless(data.weight, data.kept)
-        start = self._start(last, data.examples.size)
+        k = int(data.weight.argmax())
+        if data.weight[k] > _MOST_VISITS:
+            raise ValueError(
+                f"sample_weight contains {data.weight[k]:g} (example {data.kept[k]}), which may be "
+                "as many visits at one turn: divide all weights by a number that makes them "
+                f"{_MOST_VISITS:g} at most."
+            )
+        start = np.zeros(data.examples.size) if last is None else last
+        if len(start) != data.examples.size:
+            raise ValueError(
+                f"warm_start=True, but the last fit has {len(start)} weights and these data need "
+                f"{data.examples.size}: fit a new estimator instead."
+            )
+        lag = np.zeros(len(start) if self.averaged else 0)
+        state = StructuredState(start.copy(), lag, np.zeros(3))
         learner = StructuredLearner(
-            StructuredState.begin(start, averaged=bool(self.averaged)),
-            data.examples,
-            data.weight,
-            float(self.margin),
-            bool(self.trace),
+            state, data.examples, data.weight, float(self.margin), bool(self.trace)
         )
         epochs: list[Epoch] = []
-        run = self._run(learner, np.arange(len(data.kept)), epochs)
+
+        def all_correct(epoch: Epoch) -> Status | None:
+            epochs.append(epoch)
+            done = self.stop == "all_correct" and epoch.updates == 0.0
+            return Status.ALL_CORRECT if done else None
+
+        rng = generator(self.random_state) if self.shuffle else None
+        run = self._run(learner, np.arange(len(data.kept)), all_correct, rng)
         self._adopt_model(data.model)
         self._adopt(learner, float(np.linalg.norm(start)))
         if self.trace:
             self.trace_ = _traced(learner, data.kept, start, epochs)
-        self._report(run, learner)
-        if run.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt(self.stop_reason_)
+        self._report(run, learner.counts)
         return self
 
     def mistake_bound(
@@ -388,50 +376,26 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         L = self.largest_loss_ if largest_loss is None else largest_loss
         return update_bound(delta, 1.0, R * R, self._fitted_margin * L, 1.0, self._start_norm)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "status_")
+    @property
+    def _stable(self) -> bool:
+        return bool(self.averaged)
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
         self._check_model()
-        check_run(self, _STOPS)
+        super().check_parameters()
         if self.margin > 0:
             check_scale(self, "margin")  # w is divided by it
         check_flag(self, "averaged")
 
-    def _start(self, last: Floats | None, size: int) -> Floats:
-        if last is None:
-            return np.zeros(size)
-        if len(last) != size:
-            raise ValueError(
-                f"warm_start=True, but the last fit has {len(last)} weights and these data need "
-                f"{size}: fit a new estimator instead."
-            )
-        return last
-
-    def _run(self, learner: StructuredLearner, rows: Ints, epochs: list[Epoch]) -> Run:
-        """Let the learner make epochs over the examples until a limit or an epoch ends the run."""
-
-        def all_correct(epoch: Epoch) -> Status | None:
-            epochs.append(epoch)
-            done = self.stop == "all_correct" and epoch.updates == 0.0
-            return Status.ALL_CORRECT if done else None
-
-        rng = generator(self.random_state) if self.shuffle else None
-        limits = EpochLimits(bool(self.averaged), _AUTO_VISITS, 100)
-        return limits.run(self, learner, rows, all_correct, rng)
-
     def _adopt(self, learner: StructuredLearner, start_norm: float) -> None:
+        """Set what was learnt; warn if the decoder missed what it claims to find."""
         self._state, self._start_norm = learner.state, start_norm
         self._fitted_margin = float(self.margin)  # the parameter may change
         self.coef_ = learner.state.mean()
         self.radius_ = math.sqrt(learner.squared_radius)
         self.largest_loss_ = learner.largest_loss
         self.search_errors_ = learner.search_errors
-
-    def _report(self, run: Run, learner: StructuredLearner) -> None:
-        """Set the attributes that describe a run; warn if it ran out of epochs."""
-        report_run(self, run, learner.counts, "use averaged=True, or raise max_epochs")
         if self.search_errors_ and self.model_.exact:
             warn(
                 f"{type(self.model).__name__} claims to be exact, but at {self.search_errors_} "
@@ -439,17 +403,6 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
                 "exact = False, or correct decode.",
                 UserWarning,
             )
-
-
-def _refuse_endless(weight: Floats, rows: Ints) -> None:
-    """Raise if a weight asks for so many visits that they might never end."""
-    if weight.max() > _MOST_VISITS:
-        k = int(weight.argmax())
-        raise ValueError(
-            f"sample_weight contains {weight[k]:g} (example {rows[k]}), which may be as many "
-            f"visits at one turn: divide all weights by a number that makes them {_MOST_VISITS:g} "
-            "at most."
-        )
 
 
 def _traced(

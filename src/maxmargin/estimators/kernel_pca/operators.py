@@ -8,27 +8,22 @@ multiplied with. If K(x, x′) = φ(x)·φ(x′), S has the non-zero eigenvalues
 rows, which may come in chunks. The projection of x is (φ(x) − μ)·u, or a sum of kernel values.
 """
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, combinations_with_replacement, pairwise
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.feature_maps.nystroem import (
     KernelRows,
     choose_landmarks,
     cut_blocks,
     invert_root,
-)
-from maxmargin.estimators.kernel_pca.monomials import (
-    count_monomials,
-    expand,
-    list_monomials,
-    weigh_monomials,
 )
 from maxmargin.estimators.svm.expansion import PreparedSupport, expanded
 from maxmargin.kernels import Cosine, Kernel, Linear, Polynomial, Precomputed, PreparedRows
@@ -197,7 +192,7 @@ def count_features(kernel: Kernel, X: Any) -> int | None:
     if isinstance(kernel, FromMap):
         return int(kernel.prepare(X[:1]).parts[0].shape[1])
     if type(kernel) is Polynomial and kernel.psd and int(kernel.degree) >= 1:
-        return count_monomials(X.shape[1], int(kernel.degree), float(kernel.coef0) > 0)
+        return _count_monomials(X.shape[1], int(kernel.degree), float(kernel.coef0) > 0)
     return None
 
 
@@ -209,8 +204,8 @@ class ExplicitFeatures:
         self.monomials: tuple[int, bool, Floats] | None = None  # degree, lower ones too?, weights
         if isinstance(kernel, Polynomial):
             degree, coef0 = int(kernel.degree), float(kernel.coef0)
-            powers = list_monomials(n_columns, degree, coef0 > 0)
-            weights = weigh_monomials(powers, float(kernel.gamma), coef0)
+            powers = _list_monomials(n_columns, degree, coef0 > 0)
+            weights = _weigh_monomials(powers, float(kernel.gamma), coef0)
             self.monomials = degree, coef0 > 0, weights
 
     def compute(self, X: Any) -> Floats:
@@ -218,10 +213,59 @@ class ExplicitFeatures:
         features: Any = as_dense(self.kernel.prepare(X.astype(np.float64, copy=False)).parts[0])
         if self.monomials is not None:
             degree, lower, weights = self.monomials
-            features = expand(features, degree, lower) * weights
+            features = _expand(features, degree, lower) * weights
         if not np.isfinite(features).all():
             raise overflow(self.kernel)
         return np.asarray(features, dtype=np.float64)
+
+
+# ------------------------------------------------------------------- monomials
+#
+# The features of the polynomial kernel in full, with their multinomial weights:
+# (coef0 + γ x·x′)^p = Σₐ [p!/(a₀! a₁! … a_d!)] coef0^a₀ γ^|a| · xᵃ x′ᵃ,     a₀ = p − |a|
+
+
+def _count_monomials(d: int, degree: int, lower: bool) -> int:
+    """Return how many monomials of d columns have ``degree`` factors, or with ``lower``, up to."""
+    return math.comb(d + degree, degree) if lower else math.comb(d + degree - 1, degree)
+
+
+def _list_monomials(d: int, degree: int, lower: bool) -> Ints:
+    """Return the columns in each product, −1 for none, in the order of ``_expand``."""
+    levels = []
+    for k in range(0 if lower else degree, degree + 1):
+        chosen = chain.from_iterable(combinations_with_replacement(range(d), k))
+        level = np.fromiter(chosen, np.int64).reshape(_count_monomials(d, k, False), k)
+        levels.append(np.pad(level, ((0, 0), (0, degree - k)), constant_values=-1))
+    return np.vstack(levels)
+
+
+def _expand(X: Floats, degree: int, lower: bool) -> Floats:
+    """Return the monomials of rows with exactly, or with ``lower`` up to, ``degree`` factors."""
+    from sklearn.preprocessing import PolynomialFeatures  # slow to import
+
+    monomials = PolynomialFeatures((0 if lower else degree, degree), include_bias=lower)
+    return np.asarray(monomials.set_output(transform="default").fit_transform(X))
+
+
+def _weigh_monomials(powers: Ints, gamma: float, coef0: float) -> Floats:
+    """Return the root of each multinomial weight."""
+    degree = powers.shape[1]
+    factors = (powers >= 0).sum(axis=1)
+    logs = math.lgamma(degree + 1) - np.array([math.lgamma(degree - k + 1) for k in factors])
+    run = np.zeros(len(powers))
+    for k in range(degree):  # a! of each exponent a is the product of the lengths of a run so far
+        repeated = powers[:, k] == powers[:, k - 1] if k else np.zeros(len(powers), dtype=bool)
+        run = np.where(repeated, run + 1, 1.0)
+        logs -= np.where(powers[:, k] >= 0, np.log(run), 0.0)
+    logs += factors * math.log(gamma)
+    if coef0 > 0:
+        logs += (degree - factors) * math.log(coef0)
+    roots: Floats = np.exp(0.5 * logs)
+    return roots
+
+
+# ------------------------------------------------------------------- sums over rows
 
 
 class Moments:

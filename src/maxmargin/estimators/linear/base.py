@@ -44,8 +44,6 @@ from maxmargin.validation.parameters import (
     check_cost,
     check_flag,
     check_number,
-    check_progress,
-    check_threads,
 )
 
 OF_ROWS = (
@@ -151,13 +149,8 @@ class LinearMachine(Machine):
                 f"order='cyclic' is for coordinate descent, but solver={self.solver!r}: choose "
                 "solver='dual_cd', or leave order='random'."
             )
-        check_number(self, "tol", at_least=0)
         check_number(self, "max_iter", at_least=1, integer=True)
-        check_number(self, "max_time", above=0, optional=True)
-        check_flag(self, "warm_start")
-        check_flag(self, "trace")
-        check_threads(self)
-        check_progress(self)
+        super().check_parameters()
 
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin import loops
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.machine import UNASKED
 from maxmargin.estimators.reductions import Subproblem, refuse_other_scheme
 from maxmargin.loops.records import Loss
@@ -28,6 +28,30 @@ _OF_A_FIT = (
     "margin_", "_signed_duals", "_support_rows", "_row_costs", "_row_labels", "trace_",
     "calibration_", "_known_duals",
 )  # fmt: skip
+
+
+def labelled_chunk(
+    model: Any, y: Any, n_rows: int, classes: Any, sample_weight: Any
+) -> tuple[Ints, Floats, Ints]:
+    """Return labels by number and weights of the rows that have a weight, and which these are.
+
+    Sets ``classes_``; the first chunk names them.
+    """
+    first = not hasattr(model, "status_")
+    model.classes_ = stream_classes(model, classes, first)
+    y = check_labels(y, n_rows)
+    labels = class_indices(model.classes_, y)
+    weight = row_weights(sample_weight, model.class_weight, model.classes_, y)
+    kept = weighted_rows(weight, first)
+    return labels[kept], weight[kept], kept
+
+
+def weighted_rows(weight: Floats, first: bool) -> Ints:
+    """Return the rows with a weight above 0, of which the first chunk needs one."""
+    kept = np.flatnonzero(weight > 0)
+    if first and len(kept) == 0:
+        raise ValueError("The first chunk has no row with a weight above 0: start later.")
+    return kept
 
 
 class Stream(BaseEstimator):
@@ -63,8 +87,6 @@ class Stream(BaseEstimator):
 
     def _learn(self, X: Any, loss: list[Loss]) -> tuple[Floats, Floats]:
         """Visit the rows once, in order, for every problem; return mean weights and intercepts."""
-        if not X.shape[0] and not hasattr(self, "status_"):
-            raise ValueError("The first chunk has no row with a weight above 0: start later.")
         order = np.arange(X.shape[0])
         rows = loops.rows.rows(X)
         for learner, losses in zip(self._learners, loss, strict=True):
@@ -134,18 +156,14 @@ class ClassifierStream(Stream):
         self.check_parameters()
         first = not hasattr(self, "status_")
         X = check_rows(self, X, reset=first)
-        self.classes_ = stream_classes(self, classes, first)
         if not first:
             refuse_other_scheme(self, self._scheme)
         self._scheme = self.multi_class
-        y = check_labels(y, X.shape[0])
-        labels = class_indices(self.classes_, y)
-        weight = row_weights(sample_weight, self.class_weight, self.classes_, y)
-        kept = np.flatnonzero(weight > 0)
+        labels, weight, kept = labelled_chunk(self, y, X.shape[0], classes, sample_weight)
         n_classes = len(self.classes_)
         self._begin_stream(X.shape[1], 1 if n_classes == 2 else n_classes)
         sides = [1] if n_classes == 2 else range(n_classes)
-        X, labels, weight = X[kept], labels[kept], weight[kept]
+        X = X[kept]
         subproblems = [Subproblem(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in sides]
         self._pairs = [(subproblem.positive, subproblem.negative) for subproblem in subproblems]
         form = self._form()
@@ -177,10 +195,11 @@ class RegressorStream(Stream):
         self
         """
         self.check_parameters()
-        X = check_rows(self, X, reset=not hasattr(self, "status_"))
+        first = not hasattr(self, "status_")
+        X = check_rows(self, X, reset=first)
         target = check_targets(y, X.shape[0])
         weight = regression_weights(sample_weight, len(target))
-        kept = np.flatnonzero(weight > 0)
+        kept = weighted_rows(weight, first)
         self._begin_stream(X.shape[1], 1)
         X = X[kept]
         form = self._form()

@@ -241,8 +241,8 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
         -------
         self
         """
-        counting = clock.Clock(np.inf if self.max_time is None else self._checked_time())
         self.check_parameters()
+        counting = clock.Clock(np.inf if self.max_time is None else float(self.max_time))
         self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
         names = X.feature_names if isinstance(X, RowSource) else None
         if isinstance(X, RowSource):
@@ -291,10 +291,6 @@ class PartitionedSVC(ScoresOnly, NamedParameters, ClassifierMixin, BaseEstimator
                 f"kernel={self.kernel!r} is not supported by PartitionedSVC, whose cells are found "
                 "on rows of numbers: use SVC, or a kernel of rows."
             )
-
-    def _checked_time(self) -> float:
-        check_number(self, "max_time", above=0)
-        return float(self.max_time or 0.0)
 
     def _machine(self) -> SVC:
         """Return a machine with the parameters of all cells."""

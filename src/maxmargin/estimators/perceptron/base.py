@@ -1,6 +1,6 @@
 """What perceptrons share: parameters, the run and its report; then those with explicit weights."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
 from maxmargin.estimators.linear.blocked import Opened, as_source, by_parts, is_source
+from maxmargin.estimators.linear.partial_fit import labelled_chunk
 from maxmargin.estimators.reductions import ClassPlanes, ScoresOnly, best_classes
 from maxmargin.geometry.bounds import leads, update_bound
 from maxmargin.geometry.criterion import criterion_of_margins
@@ -46,8 +47,6 @@ from maxmargin.validation.data import (
     held_out_split,
     refuse_infinite,
     refuse_overflow,
-    row_weights,
-    stream_classes,
 )
 from maxmargin.validation.parameters import (
     NamedParameters,
@@ -143,66 +142,73 @@ class LinearTrace(Trace):
 # ------------------------------------------------------------------- a run of epochs
 
 
-class EpochLimits(NamedTuple):
-    """How long a perceptron may learn."""
+class OnlineLearner(NamedParameters, BaseEstimator):
+    """Base of whoever learns from one row, or example, after the other, epoch by epoch."""
 
-    stable: bool  # whether the model is good even if mistakes never cease
-    visits: float  # that max_epochs="auto" allows, but never fewer than 10 epochs …
-    most: int  # … nor more than these
+    _stops: tuple[str, ...] = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
+    _advice = "use keep='best' or AveragedPerceptron, or raise max_epochs"
 
-    def run(
-        self, model: Any, learner: Any, rows: Any, rule: Any, rng: np.random.Generator | None
-    ) -> Run:
+    keep = "last"  # a parameter of some
+    _stable: Any = False  # whether the model is good even if mistakes never cease
+    _auto_visits = 1e7  # that max_epochs="auto" allows, but never fewer than 10 epochs …
+    _most_epochs = 1000  # … nor more than these
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "status_")
+
+    def check_parameters(self) -> None:
+        """Raise an error if a parameter has an invalid value."""
+        check_number(self, "margin", at_least=0)
+        check_choice(self, "stop", self._stops)
+        if not (isinstance(self.max_epochs, str) and self.max_epochs == "auto"):
+            check_number(self, "max_epochs", at_least=1, integer=True)
+        check_number(self, "max_time", above=0, optional=True)
+        for name in ("shuffle", "warm_start", "trace"):
+            check_flag(self, name)
+        check_progress(self)
+
+    def _forget(self, *names: str) -> None:
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    def _run(self, learner: Any, rows: Any, rule: Any, rng: np.random.Generator | None) -> Run:
         """Let the learner make epochs over the rows until the rule or a limit ends the run."""
-        stable = self.stable or model.stop == "epochs"
+        stable = self._stable or self.stop == "epochs"
         at_max_iter = Status.EPOCHS if stable else Status.MAX_EPOCHS
-        max_epochs = model.max_epochs
+        max_epochs = self.max_epochs
         if max_epochs == "auto":
-            max_epochs = np.clip(self.visits / len(rows), 10, self.most)
-        if model.stop == "one_pass":
+            max_epochs = np.clip(self._auto_visits / len(rows), 10, self._most_epochs)
+        if self.stop == "one_pass":
             at_max_iter, max_epochs = Status.ONE_PASS, 1
         return drive(
             run_epochs(learner, rows, rng),
             rules=[rule],
             max_iter=int(max_epochs),
             at_max_iter=at_max_iter,
-            max_time=model.max_time,
-            callback=model.callback,
-            verbose=bool(model.verbose),
+            max_time=self.max_time,
+            callback=self.callback,
+            verbose=bool(self.verbose),
         )
 
-
-def check_run(model: Any, stops: Sequence[str]) -> None:
-    """Raise an error if a parameter about a run has an invalid value."""
-    check_number(model, "margin", at_least=0)
-    check_choice(model, "stop", stops)
-    if not (isinstance(model.max_epochs, str) and model.max_epochs == "auto"):
-        check_number(model, "max_epochs", at_least=1, integer=True)
-    check_number(model, "max_time", above=0, optional=True)
-    for name in ("shuffle", "warm_start", "trace"):
-        check_flag(model, name)
-    check_progress(model)
-
-
-def report_run(model: Any, run: Run, counts: Counts, advice: str) -> None:
-    """Set the attributes that describe a run; warn, with advice, if it ran out of epochs."""
-    model.status_ = run.status
-    model.epochs_ = model.n_iter_ = run.iterations
-    model.mistakes_ = as_count(counts.mistakes)
-    model.updates_ = as_count(counts.updates)
-    done = f"{run.iterations} epoch{'' if run.iterations == 1 else 's'}"
-    if run.status is Status.STREAM:
-        done = f"{counts.visits:.15g} visits"
-    advice = f": {advice}" if run.status is Status.MAX_EPOCHS else ""
-    model.stop_reason_ = f"After {done}: {run.status.value}{advice}."
-    if run.status is Status.MAX_EPOCHS:
-        warn(model.stop_reason_, ConvergenceWarning)
+    def _report(self, run: Run, counts: Counts) -> None:
+        """Set the attributes that describe a run; warn if it ran out of epochs."""
+        self.status_ = run.status
+        self.epochs_ = self.n_iter_ = run.iterations
+        self.mistakes_ = as_count(counts.mistakes)
+        self.updates_ = as_count(counts.updates)
+        done = f"{run.iterations} epoch{'' if run.iterations == 1 else 's'}"
+        if run.status is Status.STREAM:
+            done = f"{counts.visits:.15g} visits"
+        advice = "the best weights seen are kept" if self.keep == "best" else self._advice
+        advice = f": {advice}" if run.status is Status.MAX_EPOCHS else ""
+        self.stop_reason_ = f"After {done}: {run.status.value}{advice}."
+        if run.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(self.stop_reason_)
+        if run.status is Status.MAX_EPOCHS:
+            warn(self.stop_reason_, ConvergenceWarning)
 
 
 # ------------------------------------------------------------------- learning from mistakes
-
-
-STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
 
 
 class Evidence(NamedTuple):
@@ -213,7 +219,7 @@ class Evidence(NamedTuple):
     intercept_norm: float
 
 
-class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator):
+class MistakeDriven(ScoresOnly, ClassifierMixin, OnlineLearner):
     """Base of the perceptrons.
 
     A subclass checks rows (``_check_input``), makes the learner to begin or to continue with
@@ -232,13 +238,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         "l1_ratio": "Perceptrons have no penalty here: LinearSVC has.",
         "n_jobs": "A perceptron visits one row after the other, in one thread.",
     }
-    _advice = "use keep='best' or AveragedPerceptron, or raise max_epochs"
-
-    keep = "last"  # a parameter of some
     _averaged = False
     _logged = False
-    _stable = False  # whether the model is good even if mistakes never cease
-    _auto_visits = 1e7  # visits that max_epochs="auto" allows
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X with labels y.
@@ -298,9 +299,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             epochs = Trace([e.mistakes for e in made], [e.updates for e in made], watch.criterion)
             self.trace_ = self._trace(learner, kept, epochs)
         self._prove(learner, self._evidence(learner, labels, rows))
-        self._report(run, learner)
-        if run.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt(self.stop_reason_)
+        self._report(run, learner.counts)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -330,16 +329,10 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         self._refuse_in_streams()
         first = not hasattr(self, "status_")
         X = self._check_training_input(X, reset=first)
-        self.classes_ = stream_classes(self, classes, first)
-        y = check_labels(y, X.shape[0])
-        labels = class_indices(self.classes_, y)
-        weight = row_weights(sample_weight, self.class_weight, self.classes_, y)
-        kept = np.flatnonzero(weight > 0)
-        if len(kept) < len(y):
-            X, labels, weight = self._selected(X, kept), labels[kept], weight[kept]
+        labels, weight, kept = labelled_chunk(self, y, X.shape[0], classes, sample_weight)
+        if len(kept) < X.shape[0]:
+            X = self._selected(X, kept)
         if len(kept) == 0:
-            if first:
-                raise ValueError("The first chunk has no row with a weight above 0: start later.")
             return self
         if first:
             learner = self._begin(X, labels, weight, generator(self.random_state))
@@ -351,7 +344,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         seen = np.bincount(labels, minlength=len(self.classes_)) > 0
         self._seen = seen if first else seen | self._seen
         self.margin_, self.mistake_bound_ = np.nan, np.inf
-        self._report(Run(Status.STREAM, 1, 0.0), learner)
+        self._report(Run(Status.STREAM, 1, 0.0), learner.counts)
         return self
 
     def fit_chunks(self, chunks: Iterable[Any], classes: Any) -> Self:
@@ -410,9 +403,6 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         seen = np.flatnonzero(self._seen)
         return ClassPlanes("ovr", [(k, -1) for k in seen.tolist()], seen)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "status_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -421,7 +411,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
         check_scale(self, "eta")
-        check_run(self, STOPS)
+        super().check_parameters()
         check_choice(self, "keep", ("last", "best"))
         check_number(self, "change_tol", at_least=0)
         check_number(self, "validation_fraction", above=0, below=1)
@@ -433,10 +423,6 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
 
     def _check_training_input(self, X: Any, *, reset: bool) -> Any:
         return self._check_input(X, reset=reset)
-
-    def _forget(self, *names: str) -> None:
-        for name in names:
-            self.__dict__.pop(name, None)
 
     def _selected(self, X: Any, rows: Ints) -> Any:
         return X[rows]
@@ -460,13 +446,6 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             "to arrays, or mm.Perceptron to source.mapped(...) with a feature map."
         )
 
-    def _run(
-        self, learner: Learner, rows: Any, watch: "_Watch", rng: np.random.Generator | None
-    ) -> Run:
-        """Let the learner make epochs over the rows until the watch or a limit ends the run."""
-        limits = EpochLimits(self._stable, self._auto_visits, 1000)
-        return limits.run(self, learner, rows, watch, rng)
-
     def _prove(self, learner: Any, evidence: list[Evidence]) -> None:
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
         model = evidence[0]
@@ -483,11 +462,6 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             )
             for e in evidence
         )
-
-    def _report(self, run: Run, learner: Learner) -> None:
-        """Set the attributes that describe a run; warn if it ran out of epochs."""
-        best = "the best weights seen are kept"
-        report_run(self, run, learner.counts, best if self.keep == "best" else self._advice)
 
     def _refuse_in_streams(self) -> None:
         """Raise if a parameter asks for something that needs all rows at once."""
@@ -699,9 +673,7 @@ class LinearPerceptron(MistakeDriven):
         self.margin_, self.mistake_bound_ = np.nan, np.inf
         if run.status not in (Status.MAX_TIME, Status.INTERRUPTED):  # another pass takes time
             self._prove(learner, self._evidence_in_blocks(learner))
-        self._report(run, learner)
-        if run.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt(self.stop_reason_)
+        self._report(run, learner.counts)
         return self
 
     def _evidence_in_blocks(self, learner: BlockLearner) -> list[Evidence]:

@@ -33,8 +33,6 @@ from maxmargin.validation.parameters import (
     check_flag,
     check_memory,
     check_number,
-    check_progress,
-    check_threads,
 )
 
 _ROWS_AT_A_TIME = 1 << 14  # prepared for a prediction
@@ -259,16 +257,12 @@ class KernelExpansion(KernelInput, Machine):
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
         self._named_kernel()
-        check_number(self, "tol", at_least=0)
         if not (isinstance(self.max_iter, Integral) and self.max_iter == -1):
             check_number(self, "max_iter", at_least=1, integer=True)
-        check_number(self, "max_time", above=0, optional=True)
         check_number(self, "cache_size", above=0, optional=True)
         check_memory(self)
-        for name in ("shrinking", "warm_start", "trace"):
-            check_flag(self, name)
-        check_threads(self)
-        check_progress(self)
+        check_flag(self, "shrinking")
+        super().check_parameters()
 
     def _bytes(self) -> int | None:
         """Return the memory for kernel values; None: what is free decides."""
@@ -404,13 +398,6 @@ class KernelExpansion(KernelInput, Machine):
         if isinstance(self.kernel_, Precomputed) or not len(a):
             return self._given_products
         return self._expanded(vectors)
-
-    def _weight_products(self) -> Floats:
-        """Return the products of the weights of all scores with each other."""
-        if type(self.kernel_) is Linear:
-            w = self._linear_weights()
-            return np.asarray(w @ w.T)
-        return np.asarray(self._coefficients().T @ self._products())
 
     @property
     def _lengths(self) -> Floats:
