@@ -128,8 +128,7 @@ def try_all(folder: Path, trouble: str, start: list[str], limit: int = 0) -> Non
             assert "Traceback" not in errors, (name, errors)
         else:
             assert said[1] == expected, (name, said)
-            # The labels of a model of words are a file of their own, which is written first.
-            assert said[2] in (str(disk / name), str(disk / f"{name}.labels.json")), (name, said)
+            assert said[2] == str(disk / name), (name, said)
 
 
 def test_files_that_may_not_be_large(tmp_path: Path) -> None:

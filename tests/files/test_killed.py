@@ -36,7 +36,7 @@ for k in range(2):
 WRITERS = {
     "model.mmg": (lambda k, path: mm.save(models[k], path), lambda path: mm.load(path)),
     "svm.model": (lambda k, path: mm.files.save_libsvm(models[k], path), mm.files.load_libsvm),
-    "words.model": (  # in turn with labels beside it and without
+    "words.model": (  # in turn with labels that are words and without
         lambda k, path: mm.files.save_libsvm((words[0], models[1])[k], path), mm.files.load_libsvm),
     "linear.model": (
         lambda k, path: mm.files.save_liblinear(linear[k], path), mm.files.load_liblinear),

@@ -133,20 +133,6 @@ def test_votes_tie_as_in_the_file(tmp_path: Path) -> None:
         assert_array_equal(again.predict(np.zeros((2, 1))), [first, first])
 
 
-def test_what_is_kept_for_libsvm(tmp_path: Path) -> None:
-    path = as_libsvm(mm.OneClassSVM(nu=0.3).fit(X), tmp_path)
-    marks = " ".join(f"{k / 7:.17g}" for k in range(10))
-    text = path.read_text(encoding="ascii").replace("\nSV\n", f"\nprob_density_marks {marks}\nSV\n")
-    path.write_text(text, encoding="ascii")
-    loaded = mm.files.load_libsvm(path)
-    check_round_trip(loaded, (X, None), tmp_path, mm.files.save_libsvm)
-    assert (tmp_path / "other.model").read_text(encoding="ascii") == text
-    path = as_libsvm(mm.SVR().fit(X, X[:, 0]), tmp_path)
-    text = path.read_text(encoding="ascii").replace("\nSV\n", "\nprobA 0.25\nSV\n")
-    path.write_text(text, encoding="ascii")
-    assert kept(mm.files.load_libsvm(path), tmp_path).laplace_scale_ == 0.25
-
-
 LINEAR = [
     (mm.LinearSVC(), 2),
     (mm.LinearSVC(loss="squared_hinge", intercept="penalized"), 4),
@@ -155,20 +141,18 @@ LINEAR = [
     (mm.LinearSVC(multi_class="crammer_singer"), 2),
     (mm.LinearSVC(multi_class="crammer_singer"), 4),
     (mm.LinearSVR(), 0),
-    (mm.OneClassSVM(kernel="linear", nu=0.3), 0),
 ]
 
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize(("model", "count"), LINEAR)
 def test_liblinear(model: Any, count: int, known: bool, tmp_path: Path) -> None:
-    rows = X + 2.0 if isinstance(model, mm.OneClassSVM) else X
     y = CLASSES[count] if count else X[:, 0] * 2.0
-    path = as_liblinear(model.fit(rows, y), tmp_path)
-    parameters = {name: getattr(model, name) for name in ("C", "epsilon", "nu")
+    path = as_liblinear(model.fit(X, y), tmp_path)
+    parameters = {name: getattr(model, name) for name in ("C", "epsilon")
                   if known and hasattr(model, name)}  # fmt: skip
     loaded = mm.files.load_liblinear(path, **parameters)
-    again = check_round_trip(loaded, (rows, y), tmp_path, mm.files.save_liblinear)
+    again = check_round_trip(loaded, (X, y), tmp_path, mm.files.save_liblinear)
     assert again.origin_ == "LIBLINEAR file"
 
 
@@ -246,9 +230,6 @@ def refuse(file: Opened, words: str) -> None:
 
 
 def test_a_model_has_a_certificate_or_an_origin(tmp_path: Path) -> None:
-    file = opened(mm.SVC().fit(X, CLASSES[2]), tmp_path)
-    del file.state["certificate_"]
-    refuse(file, "lacks 'certificate_'")
     file = opened(read_svc(tmp_path), tmp_path)
     del file.state["origin_"]
     refuse(file, "lacks 'certificate_'")

@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz TARGET [--runs N] [--seed S] [--atheris]``: draw inputs for one parser.
+"""``python -m tests.fuzz TARGET [--runs N] [--seed S]``: draw inputs for one parser.
 
 Each may take a second and 256 MB. What is refused wrongly, or ends the process, is kept.
 """
@@ -106,32 +106,15 @@ def _wait(child: int, progress: Any) -> str:
         time.sleep(0.05)
 
 
-def run_guided(name: str, target: Target, runs: int, seed: int) -> None:
-    """Let atheris look for inputs that reach new lines."""
-    import atheris
-
-    limits = ["-timeout=20", "-rss_limit_mb=2048", "-max_len=4096", "-print_final_stats=1"]
-    corpus = str(Path(__file__).parent / "corpus" / name)
-    FOUND.mkdir(exist_ok=True)
-    atheris.instrument_all()
-    atheris.Setup([sys.argv[0], f"-runs={runs}", f"-seed={seed + 1}", *limits,
-                   f"-artifact_prefix={FOUND}/", str(FOUND), corpus], target.run)  # fmt: skip
-    atheris.Fuzz()
-
-
 def main() -> None:
     """Parse the command line and fuzz."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("target", choices=sorted(TARGETS))
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--atheris", action="store_true", help="guided by the lines that are run")
     asked = parser.parse_args()
     target = TARGETS[asked.target]
-    if asked.atheris:
-        run_guided(asked.target, target, asked.runs, asked.seed)
-    else:
-        sys.exit(run_plainly(target, read_corpus(asked.target), asked.runs, asked.seed) > 0)
+    sys.exit(run_plainly(target, read_corpus(asked.target), asked.runs, asked.seed) > 0)
 
 
 if __name__ == "__main__":

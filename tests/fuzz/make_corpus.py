@@ -167,10 +167,6 @@ def main() -> None:
         mm.files.save_libsvm(model, keep("libsvm", name, b""))
     for name, model in linear.items():
         mm.files.save_liblinear(model, keep("liblinear", name, b""))
-    for path in CORPUS.glob("*/*.labels.json"):
-        path.unlink()
-    keep("labels", "plain", b'{"labels": {"1": "cat", "-1": "dog"}}')
-    keep("labels", "numbers", b'{"labels": {"1": 0.5, "-1": 1e10}, "sha256": null}')
 
 
 if __name__ == "__main__":

@@ -138,12 +138,6 @@ def load_liblinear_bytes(data: bytes) -> None:
     _load(mm.files.load_liblinear, data, "linear.model")
 
 
-def load_labels_bytes(data: bytes) -> None:
-    """Load a model of LIBSVM with the labels that are said beside it."""
-    _written(data, "named.model.labels.json")
-    _load(mm.files.load_libsvm, read_corpus("libsvm")[0], "named.model")
-
-
 def load_native_bytes(data: bytes) -> None:
     """Load a native file, also with a digest that fits."""
     for content in (data, reseal(data)):
@@ -231,7 +225,6 @@ class Target(NamedTuple):
 TARGETS: dict[str, Target] = {
     "csv": Target(read_table_bytes, 800),
     "kernel": Target(read_kernel_bytes, 3000),
-    "labels": Target(load_labels_bytes, 1000),
     "layout": Target(read_layout_bytes, 10_000),
     "liblinear": Target(load_liblinear_bytes, 5000),
     "libsvm": Target(load_libsvm_bytes, 4000),

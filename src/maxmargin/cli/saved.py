@@ -82,6 +82,8 @@ def read_model(path: str, **lacking: Any) -> SavedModel:
     given = {name: value for name, value in lacking.items() if value is not None}
     if kind != "native":
         load = mm.files.load_libsvm if kind == "libsvm" else mm.files.load_liblinear
+        if kind == "liblinear" and "nu" in given:
+            raise click.UsageError(f"--nu: {path} is a model of LIBLINEAR, which has no ν.")
         return SavedModel(path, kind, load(path, **given), None, {})
     saved = SavedModel(path, kind, *mm.files.load_described(path))
     for name, value in given.items():  # that a text model lacked from which it was converted

@@ -29,10 +29,7 @@ from maxmargin.validation.parameters import (
 
 UNASKED = (False, "deprecated")  # values of ``probability``; scikit-learn is to drop the parameter
 # What no other fit sets again, or none that fails.
-OF_THE_LAST_FIT = (
-    "status_", "trace_", "calibration_", "origin_", "_tie_order", "laplace_scale_",
-    "density_marks_",
-)  # fmt: skip
+OF_THE_LAST_FIT = ("status_", "trace_", "calibration_", "origin_", "_tie_order")
 _MAX_ITER = 10_000  # what -1, scikit-learn's word for no limit, stands for
 
 

@@ -8,27 +8,28 @@ from typing import Any
 
 from maxmargin.files.schemas import OURS
 from maxmargin.files.sklearn_steps import STEPS
-from maxmargin.files.trusted_types import MODULES
+from maxmargin.files.trusted_types import ENUMS
 
-_ENUMS = ("Status", "KernelPCAStatus")
+_SCHEMAS = {
+    f"maxmargin.{place}": text for place, text in (OURS | dict.fromkeys(ENUMS, "")).items()
+} | STEPS
 # What an object knows of the process it is in, rather than of the model.
 _LEFT_OUT = ("_stop_words_id",)
 _WITHOUT_EFFECT: dict[str, dict[str, tuple[Any, ...]]] = {
     "ColumnTransformer": {"force_int_remainder_cols": (True, False, "deprecated")},  # until 1.8
     "MaxAbsScaler": {"clip": (False,)},  # from 1.8 on
 }
-_STEP_NAMES = frozenset(f"sklearn.{name}" for name in STEPS)
+_PLACES = {f"{p.partition('.')[0]}.{p.rpartition('.')[2]}": p for p in _SCHEMAS}  # by name
 
 
 @cache
 def _classes() -> dict[str, type]:
     """Return the classes by the names that files give them; all modules are those of our list."""
-    places = {f"maxmargin.{name}": MODULES[name] for name in (*OURS, *_ENUMS)}
-    places |= {f"sklearn.{name}": module for name, (module, _) in STEPS.items()}
-    return {
-        name: getattr(import_module(module), name.rpartition(".")[2])
-        for name, module in places.items()
-    }
+    found = {}
+    for name, place in _PLACES.items():
+        module, _, last = place.rpartition(".")
+        found[name] = getattr(import_module(module), last)
+    return found
 
 
 @cache
@@ -38,7 +39,7 @@ def _names() -> dict[type, str]:
 
 def known_steps() -> str:
     """Return the steps of scikit-learn that a file can hold, as words."""
-    return ", ".join(sorted(STEPS))
+    return ", ".join(sorted(place.rpartition(".")[2] for place in STEPS))
 
 
 def name_of(kind: type) -> str | None:
@@ -55,8 +56,7 @@ def class_of(name: Any) -> type:
 
 def schema_of(name: str) -> str:
     """Return the lines of the schema of a known class, by its name in files."""
-    library, _, name = name.partition(".")
-    return OURS[name] if library == "maxmargin" else STEPS[name][1]
+    return _SCHEMAS[_PLACES[name]]
 
 
 def state_of(value: Any) -> dict[str, Any]:
@@ -76,7 +76,8 @@ def make(kind: type, state: dict[str, Any]) -> Any:
             raise ValueError(f"{kind.__name__} needs {', '.join(fields)}")
         return tuple.__new__(kind, [state[field] for field in fields])
     made = object.__new__(kind)
-    vars(made).update(_translated(kind, state) if name_of(kind) in _STEP_NAMES else state)
+    of_sklearn = kind.__module__.startswith("sklearn.")
+    vars(made).update(_translated(kind, state) if of_sklearn else state)
     return made
 
 

@@ -7,7 +7,7 @@
     MCSVM_CS                                        LinearSVC(multi_class="crammer_singer")
     L2R_L1LOSS_SVR_DUAL                             LinearSVR(loss="epsilon_insensitive")
     L2R_L2LOSS_SVR_DUAL, L2R_L2LOSS_SVR             LinearSVR(loss="squared_epsilon_insensitive")
-    ONECLASS_SVM                                    OneClassSVM(kernel="linear")
+    ONECLASS_SVM                                    none: LIBSVM files hold one-class machines
     L2R_LR, L2R_LR_DUAL, L1R_LR                     none: logistic regression has no margin
 
 A file has one line of weights for each column, and a last one for the constant column of value
@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.errors import warn
-from maxmargin.estimators import LinearSVC, LinearSVR, OneClassSVM
+from maxmargin.estimators import LinearSVC, LinearSVR
 from maxmargin.files.text_models import (
     LIBLINEAR,
     NUMBER,
@@ -35,18 +35,16 @@ from maxmargin.files.text_models import (
     Header,
     ModelText,
     NumberedLabels,
-    check_costs,
-    check_labels,
     find_machine,
     fit_to_compute,
     model_of,
     number_labels,
     read_text,
+    set_costs,
     shown,
     to_floats,
     write_model,
 )
-from maxmargin.kernels import Linear
 from maxmargin.validation.parameters import check_choice
 
 _KEYS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
@@ -62,10 +60,15 @@ _REGRESSORS: dict[str, dict[str, Any]] = {
     "L2R_L2LOSS_SVR_DUAL": {"loss": "squared_epsilon_insensitive"},
     "L2R_L2LOSS_SVR": {"loss": "squared_epsilon_insensitive"},
 }
-_ONE_CLASS = "ONECLASS_SVM"
-_OPPOSITE = 1e-6  # part of weights that their sums over two classes may have
 _NOTHING = 5e-324  # the float after 0: an intercept that only says on which side 0 is
-_LOGISTIC = ("L2R_LR", "L2R_LR_DUAL", "L1R_LR")
+_LOGISTIC = (
+    "is logistic regression, which has no margin and is no model of maxmargin: train it with "
+    "scikit-learn's LogisticRegression"
+)
+_REFUSED = {
+    **dict.fromkeys(("L2R_LR", "L2R_LR_DUAL", "L1R_LR"), _LOGISTIC),
+    "ONECLASS_SVM": "is not read: train the model with LIBSVM, or fit mm.OneClassSVM",
+}
 
 
 def load_liblinear(
@@ -74,17 +77,17 @@ def load_liblinear(
     C: float | None = None,
     class_weight: dict[Any, float] | None = None,
     epsilon: float | None = None,
-    nu: float | None = None,
     intercept: str = "penalized",
 ) -> Any:
     """Read a model file of LIBLINEAR as a fitted machine that predicts what its programs do.
 
-    Every solver of a support vector machine is read; logistic regression is refused.
+    Every solver of a classifier or a regression with a margin is read; logistic regression and
+    one-class models are refused.
 
     Parameters
     ----------
     path : path
-        The file. If ``<path>.labels.json`` lies beside it, it says what the labels mean.
+        The file.
     C : float, optional
         The cost it was trained with. The file does not hold it, and predictions do not need it,
         but ``mm.certify`` does.
@@ -93,15 +96,13 @@ def load_liblinear(
         is learnt against the rest.)
     epsilon : float, optional
         Half the width of the tube of a regression, likewise.
-    nu : float, optional
-        ν of a one-class model.
     intercept : {"penalized", "free"}, default="penalized"
         Whether the weight of the constant column was penalised like the others, as it is unless the
         model was trained with ``-R``, or cost nothing. The file does not say so.
 
     Returns
     -------
-    LinearSVC, LinearSVR or OneClassSVM
+    LinearSVC or LinearSVR
         With ``origin_`` "LIBLINEAR file", and without a certificate: ``mm.certify(model, X, y)``
         computes it if C (and ε) are given. ``intercept_scaling`` is the file's ``bias``, and
         ``intercept_`` that times the weight of the constant column.
@@ -124,8 +125,8 @@ def load_liblinear(
     >>> mm.certify(again, X, y).holds(1e-4)
     True
     """
-    given = {"C": C, "class_weight": class_weight, "epsilon": epsilon, "nu": nu}
-    _, parsed, labels = read_text(path, _parse)
+    given = {"C": C, "class_weight": class_weight, "epsilon": epsilon}
+    _, parsed = read_text(path, _parse)
     constant = parsed.bias > 0  # a constant column of zeros is none
     fit: dict[str, Any] = {
         "intercept": intercept if constant else "none",
@@ -134,19 +135,16 @@ def load_liblinear(
     if constant:
         fit["intercept_scaling"] = parsed.bias
     model: Any
-    if labels is not None:
+    if parsed.labels is not None:
         model = LinearSVC(**_CLASSIFIERS[parsed.solver_type], **fit)
-        state = _planes_of_classes(model.multi_class, parsed, labels)
-    elif parsed.rho is None:
+        state = _planes_of_classes(model.multi_class, parsed, parsed.labels)
+    else:
         model = LinearSVR(**_REGRESSORS[parsed.solver_type], **fit)
         state = {"coef_": parsed.weights[:, 0], "intercept_": parsed.intercept}
-    else:
-        model = OneClassSVM(kernel="linear")
-        state = _one_class(parsed, parsed.rho)
     check_choice(LinearSVC(intercept=intercept), "intercept", ("penalized", "free"))
     state["n_features_in_"] = len(parsed.weights)
     model = model_of(model, LIBLINEAR, state)
-    _set_costs(model, given)
+    set_costs(model, given)
     return model
 
 
@@ -154,40 +152,28 @@ class LiblinearText(NamedTuple):
     """What a model file says."""
 
     solver_type: str
-    labels: Ints | None
+    labels: npt.NDArray[Any] | None
     bias: float
-    rho: float | None
     weights: Floats  # by (column, plane)
     intercept: Floats  # by plane
 
 
 def _parse(text: ModelText) -> LiblinearText:
     header = Header(text, _KEYS, "w")
-    solver = header.word("solver_type", [*_CLASSIFIERS, *_REGRESSORS, _ONE_CLASS, *_LOGISTIC])
-    if solver in _LOGISTIC:
-        raise header.error(
-            "solver_type",
-            f"{solver} is logistic regression, which has no margin and is no model of maxmargin: "
-            "train it with scikit-learn's LogisticRegression",
-        )
-    n_classes = int(header.integers("nr_class", 1, least=2)[0])
-    n_features = int(header.integers("nr_feature", 1, least=0)[0])
-    bias = float(header.numbers("bias", 1)[0])
-    labels, rho = None, None
+    solver = header.word("solver_type", (*_CLASSIFIERS, *_REGRESSORS, *_REFUSED))
+    if solver in _REFUSED:
+        raise header.error("solver_type", f"{solver} {_REFUSED[solver]}")
+    n_classes, n_features = header.integer("nr_class", 2), header.integer("nr_feature", 0)
+    bias = header.number("bias")
+    labels = None
     if solver in _CLASSIFIERS:
-        labels = check_labels(header, n_classes)
+        labels = header.labels(n_classes)
     elif n_classes != 2 or "label" in header:
         name = "label" if "label" in header else "nr_class"
         raise header.error(name, f"a model of type {solver} has no classes")
-    if solver == _ONE_CLASS:
-        rho = float(header.numbers("rho", 1)[0])
-        if bias >= 0:
-            raise header.error("bias", f"{bias!r}: a one-class model has none, which is −1")
-    elif "rho" in header:
-        raise header.error("rho", f"a model of type {solver} does not have it")
     planes = 1 if n_classes == 2 and solver != "MCSVM_CS" else n_classes
     weights = _read_weights(text, n_features + (bias >= 0), planes)
-    text.expect_end()
+    meaning = text.read_end(labels)
     intercept = np.zeros(planes)
     if bias >= 0:
         intercept, weights = bias * weights[-1], weights[:-1]
@@ -195,7 +181,7 @@ def _parse(text: ModelText) -> LiblinearText:
         raise header.error("bias", "times its weight it is too large")
     # A model has at least one column, be it unused.
     weights = weights if len(weights) else np.zeros((1, planes))
-    return LiblinearText(solver, labels, bias, rho, weights, intercept)
+    return LiblinearText(solver, meaning, bias, weights, intercept)
 
 
 def _read_weights(text: ModelText, lines: int, planes: int) -> Floats:
@@ -212,12 +198,7 @@ def _read_weights(text: ModelText, lines: int, planes: int) -> Floats:
         if not fit_to_compute(values):
             raise text.error("a number is too large")
         found.frombytes(values.tobytes())
-    weights = np.array(found, dtype=np.float64).reshape(lines, planes)
-    if planes == 2:  # those of MCSVM_CS
-        largest = np.abs(weights).max(initial=0.0)
-        if np.abs(weights.sum(axis=1)).max(initial=0.0) > _OPPOSITE * largest:
-            raise text.fault("the weights of the two classes of MCSVM_CS are not opposite")
-    return weights
+    return np.array(found, dtype=np.float64).reshape(lines, planes)
 
 
 # ------------------------------------------------------------------- from text to model
@@ -243,35 +224,6 @@ def _planes_of_classes(
     return state | {"coef_": W.copy(), "intercept_": b, "_pairs": [(1, 0)]}
 
 
-def _one_class(parsed: LiblinearText, rho: float) -> dict[str, Any]:
-    """Return the state of a one-class machine: the weights are the only support vector."""
-    w = parsed.weights.T.copy()
-    return {
-        "kernel_": Linear(),
-        "support_": np.arange(1),
-        "support_vectors_": w,
-        "n_support_": np.ones(1, dtype=np.int32),
-        "dual_coef_": np.ones((1, 1)),
-        "intercept_": np.array([0.0 - np.nextafter(rho, np.inf)]),
-        "shape_fit_": w.shape,
-        "_scales": np.ones(1),
-        "_solved": np.arange(1),
-        "_duals": np.ones((1, 1)),
-    }
-
-
-def _set_costs(model: Any, given: dict[str, Any]) -> None:
-    for name, value in given.items():
-        if hasattr(model, name):
-            setattr(model, name, value)
-        elif value is not None:
-            raise ValueError(
-                f"{name}={value!r} is no parameter of the {type(model).__name__} that this file "
-                "holds: leave it out."
-            )
-    check_costs(model, given)
-
-
 # ------------------------------------------------------------------- from model to text
 
 
@@ -283,21 +235,20 @@ def save_liblinear(model: Any, path: AnyPath) -> None:
     Parameters
     ----------
     model : fitted estimator
-        LinearSVC or LinearSVR, or OneClassSVM with the linear kernel, or a search for one. Refused
-        are what the format has no name for (more than two classes with multi_class="ovo", the
-        penalties "elasticnet" and "l1" with the hinge loss), and pipelines, as the file has no
-        place for their other steps.
+        LinearSVC or LinearSVR, or a search for one. Refused are what the format has no name for
+        (more than two classes with multi_class="ovo", the penalties "elasticnet" and "l1" with the
+        hinge loss), and pipelines, as the file has no place for their other steps.
     path : path
         The file; it is replaced at once, or left as it is. Labels that are no integers of 32 bits
-        are written as 0 … K − 1, with a warning, and ``<path>.labels.json`` says what these mean.
+        are written as 0 … K − 1, with a warning, and a last line, which LIBLINEAR does not read,
+        says what these mean.
 
     Notes
     -----
     A penalised intercept is written as the weight of a constant column of value
     ``intercept_scaling``. A free one is written likewise, with the value 1: predictions are equal,
     but the file does not say that this weight cost nothing (``load_liblinear(path,
-    intercept="free")`` does). The scores of a one-class model are those of maxmargin, νn times
-    those of LIBLINEAR. Probabilities have no place in such a file: a warning says so.
+    intercept="free")`` does). Probabilities have no place in such a file: a warning says so.
 
     Examples
     --------
@@ -313,19 +264,14 @@ def save_liblinear(model: Any, path: AnyPath) -> None:
     if isinstance(machine, LinearSVC):
         labels = number_labels(machine.classes_)
         lines, W, b = _class_lines(machine, labels.numbers)
-    elif isinstance(machine, LinearSVR):
+    else:
         solver = {"epsilon_insensitive": "L2R_L1LOSS_SVR_DUAL"}.get(
             machine.loss, "L2R_L2LOSS_SVR_DUAL"
         )
         lines, W = [f"solver_type {solver}", "nr_class 2"], np.atleast_2d(machine.coef_)
         b = machine.intercept_
-    else:
-        lines, W = [f"solver_type {_ONE_CLASS}", "nr_class 2"], np.asarray(machine.coef_)
-        b = machine.intercept_
     bias, constant = _written_intercept(machine, b)
     lines += [f"nr_feature {W.shape[1]}", f"bias {bias:.17g}"]
-    if isinstance(machine, OneClassSVM):
-        lines.append(f"rho {np.nextafter(0.0 - machine.intercept_[0], -np.inf):.17g}")
     weights = W.T if constant is None else np.vstack([W.T, constant])
     row = "%.17g " * weights.shape[1] + "\n"
     body = (row % tuple(values.tolist()) for values in weights)
@@ -336,12 +282,11 @@ def _find_machine(model: Any) -> Any:
     """Return the machine itself, if it can be written."""
     machine = find_machine(model, "LIBLINEAR")
     name = type(machine).__name__
-    linear = isinstance(machine, OneClassSVM) and type(getattr(machine, "kernel_", 0)) is Linear
-    if not (linear or isinstance(machine, LinearSVC | LinearSVR)):
+    if not isinstance(machine, LinearSVC | LinearSVR):
         raise TypeError(
-            "A LIBLINEAR file holds LinearSVC, LinearSVR and OneClassSVM(kernel='linear') of "
-            f"maxmargin, not {type(machine).__module__}.{name}: maxmargin.save keeps any model of "
-            "maxmargin, save_libsvm kernel machines."
+            f"A LIBLINEAR file holds LinearSVC and LinearSVR of maxmargin, not "
+            f"{type(machine).__module__}.{name}: maxmargin.save keeps any model of maxmargin, "
+            "save_libsvm kernel machines."
         )
     check_is_fitted(machine)
     if not (np.isfinite(machine.coef_).all() and np.isfinite(machine.intercept_).all()):
@@ -399,8 +344,6 @@ def _name_solver(machine: LinearSVC, scheme: str) -> str:
 
 def _written_intercept(machine: Any, b: Floats) -> tuple[float, Floats | None]:
     """Return the value of the constant column, negative if there is none, and its weights."""
-    if isinstance(machine, OneClassSVM):
-        return -1.0, None
     none = not machine.fit_intercept or machine.intercept == "none"
     if none and (np.abs(b) <= _NOTHING).all():
         return -1.0, None

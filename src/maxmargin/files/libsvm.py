@@ -34,8 +34,6 @@ from maxmargin.files.text_models import (
     AnyPath,
     Header,
     ModelText,
-    check_costs,
-    check_labels,
     column_of,
     find_machine,
     fit_to_compute,
@@ -43,6 +41,7 @@ from maxmargin.files.text_models import (
     model_of,
     number_labels,
     read_text,
+    set_costs,
     shown,
     to_floats,
     write_model,
@@ -52,8 +51,7 @@ from maxmargin.kernels import RBF, Constant, Linear, Polynomial, Precomputed, Si
 
 _LARGEST_INDEX = 2**31 - 1
 _LARGEST_DEGREE = 1000  # whose powers of nearly all numbers are 0 or infinite
-_DRIFT = 1e-9  # part of Σ|coef| that may be missing from Σ coef = 0 after many steps of LIBSVM
-_LEAST_DIGITS = 6  # that programs write unless they are told otherwise
+_DRIFT = 1e-9  # part of Σ|coef| that may be missing from Σ coef = 0 after many steps
 _SHOWS = 1e-14  # part of Σ|coef·x| that may be missing from weights
 _PIECE = 1 << 20  # bytes of a line that are read at a time
 _KEYS = (
@@ -67,11 +65,10 @@ _KERNELS = {
     "linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid",
     "precomputed": "precomputed",
 }  # fmt: skip
-# The parameters of a problem, which a file does not hold, by its type.
-_UNKNOWN = {
-    "c_svc": ("C", "class_weight"), "nu_svc": ("nu",), "one_class": ("nu",),
-    "epsilon_svr": ("C", "epsilon"), "nu_svr": ("C", "nu"),
+_TAKEN = {
+    "polynomial": ("degree", "gamma", "coef0"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0"),
 }  # fmt: skip
+_TYPES = [*_MODELS.items(), ("epsilon_svr", QuantileSVR)]
 
 
 def load_libsvm(
@@ -86,20 +83,17 @@ def load_libsvm(
     """Read a model file of LIBSVM as a fitted machine that predicts what ``svm-predict`` does.
 
     Every ``svm_type`` and ``kernel_type`` is read; labels are equal for every row, ties of votes
-    included. Whatever contradicts itself is refused: counts, signs and sums of coefficients,
-    indices, labels.
+    included. Whatever contradicts itself is refused: counts, indices, labels.
 
     Parameters
     ----------
     path : path
-        The file. If ``<path>.labels.json`` lies beside it, it says what the labels mean.
+        The file.
     C, class_weight : float and dict, optional
         The costs it was trained with, for c_svc, epsilon_svr and nu_svr (class_weight for c_svc).
-        The file does not hold them, and they do not matter for predictions. By default they are the
-        smallest that allow the coefficients: C is the largest of these in size, and a class has a
-        weight below 1 if two or more of its coefficients share the largest size among them. An
-        optimal model is then one of the problem it was trained with, too: if no coefficient is at
-        its bound, larger costs have the same optimum.
+        The file does not hold them, and they do not matter for predictions. By default C is the
+        largest coefficient in size, the smallest cost that allows them all: an optimal model is
+        then one of the problem it was trained with, too, unless classes had weights of their own.
     epsilon : float, optional
         Half the width of the tube of epsilon_svr, which ``mm.certify`` needs and the file does not
         hold.
@@ -114,8 +108,7 @@ def load_libsvm(
     SVC, NuSVC, SVR, NuSVR or OneClassSVM
         With ``origin_`` "LIBSVM file", and without a certificate: ``mm.certify(model, X, y)`` finds
         the support vectors among the training rows and computes it. Probabilities of classes are in
-        ``calibration_``; of others, ``laplace_scale_`` (regression) and ``density_marks_``
-        (one_class) are kept for ``save_libsvm``.
+        ``calibration_``; the distributions that LIBSVM writes for other models are left out.
 
     Raises
     ------
@@ -136,12 +129,16 @@ def load_libsvm(
     True
     """
     given = {"C": C, "class_weight": class_weight, "epsilon": epsilon, "nu": nu}
-    text, parsed, labels = read_text(path, _parse)
+    text, parsed = read_text(path, _parse)
     model = _MODELS[parsed.svm_type](**parsed.kernel_parameters)
-    state = _plane(parsed) if labels is None else _planes_of_classes(parsed, labels)
+    state = _plane(parsed) if parsed.labels is None else _planes_of_classes(parsed, parsed.labels)
     state |= _support(parsed, text, state["support_"], n_features)
     model = model_of(model, LIBSVM, state | {"kernel_": named_kernel(model)})
-    _set_costs(model, parsed, given)
+    set_costs(model, given)
+    if given["C"] is None and hasattr(model, "C"):
+        model.C = float(np.abs(parsed.coefficients).max(initial=0.0)) or 1.0
+    if parsed.labels is not None:
+        _set_class_weight(model)
     return model
 
 
@@ -154,11 +151,9 @@ class LibsvmText(NamedTuple):
     svm_type: str
     kernel_parameters: dict[str, Any]
     rho: Floats
-    labels: Ints | None
+    labels: npt.NDArray[Any] | None
     n_support: Ints
     probabilities: tuple[Floats, Floats] | None  # A and B
-    laplace_scale: float | None
-    density_marks: Floats | None
     coefficients: Floats  # by (support vector, column)
     vectors: Any  # CSR; rows of numbers 0 … for precomputed kernels
     size: int  # bytes of the file
@@ -169,40 +164,27 @@ def _parse(text: ModelText) -> LibsvmText:
     svm_type = header.word("svm_type", _MODELS)
     parameters = _kernel_parameters(header)
     classifies = svm_type in ("c_svc", "nu_svc")
-    (n_classes,) = header.integers("nr_class", 1, least=2)
+    n_classes = header.integer("nr_class", 2)
     if not classifies and n_classes != 2:
         raise header.error("nr_class", f"it is 2 for {svm_type}, not {n_classes}")
-    n_classes = int(n_classes)
     pairs = n_classes * (n_classes - 1) // 2 if classifies else 1
     rho = header.numbers("rho", pairs)
-    (total,) = header.integers("total_sv", 1, least=0)
-    labels, n_support = _parse_classes(header, n_classes, int(total), classifies)
-    extras = _parse_probabilities(header, pairs, svm_type)
-    body = _read_body(text, int(total), n_classes - 1, parameters["kernel"] == "precomputed")
-    text.expect_end()
-    parsed = LibsvmText(
-        svm_type, parameters, rho, labels, n_support, *extras, body.coefficients, body.vectors,
-        text.size,
-    )  # fmt: skip
-    _check_duals(text, parsed, body)
-    return parsed
+    total = header.integer("total_sv", 0)
+    labels, n_support = _parse_classes(header, n_classes, total, classifies)
+    ab = None
+    if classifies and ("probA" in header or "probB" in header):
+        ab = header.numbers("probA", pairs), header.numbers("probB", pairs)
+    body = _read_body(text, total, n_classes - 1, parameters["kernel"] == "precomputed")
+    meaning = text.read_end(labels)
+    return LibsvmText(svm_type, parameters, rho, meaning, n_support, ab, *body, text.size)
 
 
 def _kernel_parameters(header: Header) -> dict[str, Any]:
-    kernel = _KERNELS[header.word("kernel_type", _KERNELS)]
-    found: dict[str, Any] = {"kernel": kernel}
-    taken = {"poly": ("gamma", "coef0", "degree"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
-    for name in ("gamma", "coef0"):
-        if name in header or name in taken.get(kernel, ()):
-            value = float(header.numbers(name, 1)[0])
-            if name in taken.get(kernel, ()):
-                found[name] = value
-    if "degree" in header or kernel == "poly":
-        degree = int(header.integers("degree", 1, least=0)[0])
-        if kernel == "poly":
-            found["degree"] = degree
-    if found.get("degree", 0) > _LARGEST_DEGREE:
-        raise header.error("degree", f"{found['degree']} is above {_LARGEST_DEGREE}")
+    name = header.word("kernel_type", _KERNELS)
+    found: dict[str, Any] = {"kernel": _KERNELS[name]}
+    for key in _TAKEN.get(name, ()):
+        integer = key == "degree"
+        found[key] = header.integer(key, 0, _LARGEST_DEGREE) if integer else header.number(key)
     if found.get("gamma", 0.0) < 0:
         raise header.error("gamma", f"{found['gamma']!r} is below 0")
     return found
@@ -217,46 +199,10 @@ def _parse_classes(
             if name in header:
                 raise header.error(name, "only classifiers have it")
         return None, np.array([total])
-    labels, n_support = (
-        check_labels(header, n_classes),
-        header.integers("nr_sv", n_classes, least=0),
-    )
-    if n_support.sum() != total:
-        raise header.error(
-            "nr_sv", f"the numbers sum to {n_support.sum()}, but total_sv is {total}"
-        )
+    labels, n_support = header.labels(n_classes), header.integers("nr_sv", n_classes, least=0)
+    if (found := n_support.sum()) != total:
+        raise header.error("nr_sv", f"the numbers sum to {found}, but total_sv is {total}")
     return labels, n_support
-
-
-def _parse_probabilities(
-    header: Header, pairs: int, svm_type: str
-) -> tuple[tuple[Floats, Floats] | None, float | None, Floats | None]:
-    """Return A and B of each pair of classes, the scale of a regression, marks of densities."""
-    ab, scale, marks = None, None, None
-    if svm_type in ("c_svc", "nu_svc") and ("probA" in header or "probB" in header):
-        ab = header.numbers("probA", pairs), header.numbers("probB", pairs)
-    elif svm_type in ("epsilon_svr", "nu_svr") and "probA" in header:
-        scale = float(header.numbers("probA", 1)[0])
-        if scale < 0:
-            raise header.error("probA", f"{scale!r} is no scale of errors: it is below 0")
-    elif svm_type == "one_class" and "prob_density_marks" in header:
-        marks = header.numbers("prob_density_marks", 10)
-    allowed = {
-        "probA": ab or scale is not None,
-        "probB": ab,
-        "prob_density_marks": marks is not None,
-    }
-    for name, used in allowed.items():
-        if name in header and not used:
-            raise header.error(name, f"a model of type {svm_type} does not have it")
-    return ab, scale, marks
-
-
-class _Body(NamedTuple):
-    coefficients: Floats
-    vectors: Any
-    digits: int  # of the coefficient that has most
-    first_line: int
 
 
 _PAIRS = re.compile(rb"(?:[ \t]++\d{1,10}+:%b(?=[ \t]|\Z))*+[ \t]*+" % NUMBER)
@@ -264,11 +210,13 @@ _PRECOMPUTED = re.compile(rb"[ \t]++0:\d{1,10}+[ \t]*+")
 _COLON_TO_SPACE = bytes.maketrans(b":", b" ")
 
 
-def _read_body(text: ModelText, total: int, columns: int, precomputed: bool) -> _Body:
+def _read_body(
+    text: ModelText, total: int, columns: int, precomputed: bool
+) -> tuple[Floats, sp.csr_matrix]:
     """Read the lines of the support vectors: coefficients, and index:value for each column."""
     start = re.compile(rb"(?:[ \t]*+%b(?=[ \t]|\Z)){%d}+" % (NUMBER, columns))
     coefficients, values, indices = array("d"), array("d"), array("i")
-    ends, digits, first_line = array("q", [0]), 0, text.line + 1
+    ends = array("q", [0])
     for k in range(total):
         line = text.next_line()
         if line is None:
@@ -277,19 +225,17 @@ def _read_body(text: ModelText, total: int, columns: int, precomputed: bool) -> 
         if found is None:
             raise text.error(f"{columns} coefficients must stand here: {shown(line)}")
         coefficients.frombytes(_finite(text, found[0]).tobytes())
-        digits = max(digits, _count_digits(found[0]))
         if precomputed:
             _read_serial(text, line, found.end(), values, indices)
         else:
             _read_pairs(text, line, found.end(), values, indices)
         ends.append(len(values))
-    width = max(indices, default=-1) + 1 if len(indices) else 0
+    width = max(indices, default=-1) + 1
     vectors = sp.csr_matrix(
         (_as_numpy(values, np.float64), _as_numpy(indices, np.int32), _as_numpy(ends, np.int64)),
         shape=(total, width),
     )
-    by_row = _as_numpy(coefficients, np.float64).reshape(total, columns)
-    return _Body(by_row, vectors, digits, first_line)
+    return _as_numpy(coefficients, np.float64).reshape(total, columns), vectors
 
 
 def _as_numpy(values: Any, dtype: Any) -> npt.NDArray[Any]:
@@ -301,11 +247,6 @@ def _finite(text: ModelText, piece: bytes, start: int = 0) -> Floats:
     if not fit_to_compute(found):
         raise text.error("a number is too large", start + 1)
     return found
-
-
-def _count_digits(numbers: bytes) -> int:
-    first = numbers.split(None, 1)[0].lower().partition(b"e")[0]
-    return len(first.lstrip(b"+-0.").replace(b".", b""))
 
 
 def _read_serial(
@@ -353,36 +294,6 @@ def _read_pairs(
         start = stop
 
 
-def _check_duals(text: ModelText, parsed: LibsvmText, body: _Body) -> None:
-    """Raise unless coefficients have the signs and sums that duals of such a machine have."""
-    a = parsed.coefficients
-    classes = 1 if parsed.labels is None else len(parsed.labels)
-    own = np.repeat(np.arange(classes), parsed.n_support)
-    columns = a if parsed.labels is None else Pairs(classes).spread(a.T, own).T
-    alpha = columns
-    if parsed.labels is not None:
-        alpha = Pairs(classes).spread((a * _file_signs(classes)[own]).T, own).T
-    if parsed.svm_type == "nu_svc":  # divided by ρ, which an indefinite kernel may make negative
-        alpha = alpha * np.where(alpha.sum(axis=0) < 0, -1.0, 1.0)
-    wrong = (alpha < 0).any(axis=1)
-    if wrong.any() and parsed.svm_type not in ("epsilon_svr", "nu_svr"):
-        text.line = body.first_line + int(np.argmax(wrong))
-        raise text.error("a coefficient has a sign that no support vector of its class has")
-    if parsed.svm_type == "one_class":
-        if len(a) and not a.sum() > 0:
-            raise text.fault("all coefficients are 0")
-        return
-    rounding = 0.5 * 10.0 ** (1 - max(_LEAST_DIGITS, body.digits))
-    slack = (rounding + _DRIFT) * np.abs(columns).sum(axis=0)
-    off = np.abs(columns.sum(axis=0)) > slack
-    if off.any():
-        k = int(np.argmax(off))
-        raise text.fault(
-            f"the coefficients of rho number {k + 1} sum to {columns[:, k].sum():.3g}, but those "
-            "of such a machine sum to 0"
-        )
-
-
 def _file_signs(n_classes: int) -> Floats:
     """Return the sign of coefficients by class and column: the first class of a pair has +."""
     each = np.arange(n_classes)
@@ -407,10 +318,6 @@ def _plane(parsed: LibsvmText) -> dict[str, Any]:
     }
     if parsed.svm_type == "nu_svr":  # a dual for either edge of the tube
         state["_duals"] = np.vstack([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
-    if parsed.laplace_scale is not None:
-        state["laplace_scale_"] = parsed.laplace_scale
-    if parsed.density_marks is not None:
-        state["density_marks_"] = parsed.density_marks
     return state
 
 
@@ -445,7 +352,6 @@ def _planes_of_classes(parsed: LibsvmText, labels: npt.NDArray[Any]) -> dict[str
         "_duals": beta,
         "_scheme": "ovo",
         "_tie_order": place if n_classes > 2 else None,
-        "class_weight_": np.ones(n_classes),
     }
     if parsed.probabilities is not None:
         A, B = (values[found] for values in parsed.probabilities)
@@ -480,49 +386,17 @@ def _support(
             "shape_fit_": (len(order), width), "n_features_in_": width}  # fmt: skip
 
 
-def _set_costs(model: Any, parsed: LibsvmText, given: dict[str, Any]) -> None:
-    """Set the parameters that a file does not hold: as given, or as far as duals tell them."""
-    known = _UNKNOWN[parsed.svm_type]
-    for name, value in given.items():
-        if value is not None and name not in known:
-            raise ValueError(
-                f"{name}={value!r} is no parameter of a model of type {parsed.svm_type}: leave it "
-                "out."
-            )
-    for name in known:
-        setattr(model, name, given[name])
-    if "C" in known and given["C"] is None:
-        model.C = float(np.abs(parsed.coefficients).max(initial=0.0)) or 1.0
-    check_costs(model, given)
-    if "class_weight" in known:
-        _set_class_weight(model, given["C"] is None)
-
-
-def _set_class_weight(model: Any, guess: bool) -> None:
-    classes = model.classes_.tolist()
-    if model.class_weight is None and guess:
-        model.class_weight = _weights_below_one(model, classes)
-    given = model.class_weight or {}
-    if not isinstance(given, dict) or not set(given) <= set(classes):
+def _set_class_weight(model: Any) -> None:
+    """Set the factors of all classes, as far as they are given."""
+    classes, given = model.classes_.tolist(), model.class_weight or {}
+    known = isinstance(given, dict) and set(given) <= set(classes)
+    values = [float(given.get(label, 1.0)) for label in classes] if known else [0.0]
+    if not all(0 < value < np.inf for value in values):
         raise ValueError(
-            f"class_weight={model.class_weight!r} must be a dict of numbers for some of the "
-            f"classes {classes}."
+            f"class_weight={model.class_weight!r} must be a dict of numbers above 0 for some of "
+            f"the classes {classes}."
         )
-    model.class_weight_ = np.array([float(given.get(label, 1.0)) for label in classes])
-    if not (model.class_weight_ > 0).all() or not np.isfinite(model.class_weight_).all():
-        raise ValueError(f"class_weight={model.class_weight!r}: numbers must be above 0.")
-
-
-def _weights_below_one(model: Any, classes: list[Any]) -> dict[Any, float] | None:
-    """Return weights of classes in which several of the largest duals are equal, and below C."""
-    own = np.repeat(np.arange(len(classes)), model.n_support_)
-    sizes, weights = np.abs(model.dual_coef_), {}
-    for c, label in enumerate(classes):
-        mine = sizes[:, own == c]
-        largest = float(mine.max(initial=0.0))
-        if 0 < largest < model.C and np.count_nonzero(mine == largest) > 1:
-            weights[label] = largest / model.C
-    return weights or None
+    model.class_weight_ = np.array(values)
 
 
 # ------------------------------------------------------------------- from model to text
@@ -546,7 +420,8 @@ def save_libsvm(model: Any, path: AnyPath) -> None:
         file has no place for their other steps.
     path : path
         The file; it is replaced at once, or left as it is. Labels that are no integers of 32 bits
-        are written as 0 … K − 1, with a warning, and ``<path>.labels.json`` says what these mean.
+        are written as 0 … K − 1, with a warning, and a last line, which LIBSVM does not read, says
+        what these mean.
 
     Notes
     -----
@@ -579,16 +454,6 @@ def save_libsvm(model: Any, path: AnyPath) -> None:
         lines.append(f"nr_sv {' '.join(map(str, n_support.tolist()))}")
 
     write_model(Path(path), labels, [*lines, "SV"], _body_lines(planes))
-
-
-_TYPES = [
-    ("c_svc", SVC),
-    ("nu_svc", NuSVC),
-    ("one_class", OneClassSVM),
-    ("epsilon_svr", SVR),
-    ("epsilon_svr", QuantileSVR),
-    ("nu_svr", NuSVR),
-]
 
 
 def _find_machine(model: Any) -> Any:
@@ -629,13 +494,7 @@ def _kernel_lines(machine: Any) -> list[str]:
             )
         name = names[type(kernel)]
         values = kernel.get_params(deep=False)
-    taken = {"polynomial": ("degree", "gamma", "coef0"), "rbf": ("gamma",),
-             "sigmoid": ("gamma", "coef0")}  # fmt: skip
-    lines = [f"kernel_type {name}"]
-    for key in taken.get(name, ()):
-        value = int(values[key]) if key == "degree" else float(values[key])
-        lines.append(f"{key} {value:.17g}" if key != "degree" else f"{key} {value}")
-    return lines
+    return [f"kernel_type {name}", *(f"{key} {values[key]:.17g}" for key in _TAKEN.get(name, ()))]
 
 
 class _Written(NamedTuple):
@@ -665,7 +524,7 @@ def _written_planes(machine: Any, svm_type: str) -> _Written:
         if svm_type == "one_class":  # which counts rows on the boundary as usual
             rho = np.nextafter(rho, -np.inf)
         own, a = np.zeros(machine.dual_coef_.shape[1], dtype=np.int64), machine.dual_coef_.T
-        planes = _Written(none, own, rho, _kept_marks(machine), a, vectors)
+        planes = _Written(none, own, rho, [], a, vectors)
         signs = {0: 1.0}
     if type(machine.kernel_) is Linear:
         W = np.array([sign * machine.coef_[k] for k, sign in signs.items()])
@@ -760,14 +619,6 @@ def _sigmoid_lines(machine: Any, signs: dict[int, float]) -> list[str]:
     A = 0.0 - found.slope[list(signs)]
     B = 0.0 - found.offset[list(signs)] * np.array(list(signs.values()))
     return [f"probA {joined(A)}", f"probB {joined(B)}"]
-
-
-def _kept_marks(machine: Any) -> list[str]:
-    if hasattr(machine, "laplace_scale_"):
-        return [f"probA {machine.laplace_scale_:.17g}"]
-    if hasattr(machine, "density_marks_"):
-        return [f"prob_density_marks {joined(machine.density_marks_)}"]
-    return []
 
 
 def _body_lines(planes: _Written) -> Iterator[str]:

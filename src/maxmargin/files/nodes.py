@@ -1,22 +1,8 @@
 """Values as JSON and tensors: what a model's state is made of, and nothing that can run.
 
 A number, a text, a truth value and nothing (null) are themselves, and a list is a list. Everything
-else is an object of JSON with a key that says what it is:
-
-    {"float": "nan"}                            nan, inf, -inf
-    {"tuple": [...]}  {"map": {...}}            a tuple; a dict whose keys are texts
-    {"dict": [[key, value], ...]}               any other dict
-    {"slice": [start, stop, step]}
-    {"scalar": ["float64", 0.5]}                a NumPy number, text or truth value
-    {"dtype": "float64"}  {"type": "float64"}   a NumPy dtype; a NumPy or Python type
-    {"enum": ["maxmargin.Status", "OPTIMAL"]}
-    {"array": "3"}                              tensor 3; with "order": "F" its transpose
-    {"text": [...], "shape": [...], "width": n} an array of texts, of at most n characters;
-    {"text": "3", "width": n}                   a long one is a tensor of code points
-    {"objects": [...], "shape": [...]}          an array of objects
-    {"csr_array": [data, indices, indptr], "shape": [...]}    also csr_matrix, csc_array, csc_matrix
-    {"ints": "3"}  {"json": "3"}                a long list of integers; tensor 3 as JSON in UTF-8
-    {"class": "maxmargin.SVC", "state": {...}}  an instance of a known class
+else is an object of JSON with a key that says what it is, such as {"tuple": [...]}, {"array": "3"}
+for tensor 3, or {"class": "maxmargin.SVC", "state": {...}}; docs/model-file.md lists them all.
 """
 
 import json

@@ -1,5 +1,6 @@
-"""What each class has as its state: a line per attribute, ``name: kind[shape] limits``.
+"""What each class, by its place, has as its state: a line per attribute.
 
+A line is ``name: kind[shape] limits``.
 Parameters are left out where the class checks its own. A name with "?" may be missing. Kinds are
 
     float64 floats int32 int64 uint64 bool    arrays (floats: of 32 or 64 bits)
@@ -66,7 +67,6 @@ calibration_?: Calibration
 _KERNEL_REGRESSOR = f"""{_KERNEL_MACHINE}
 _support_targets?: float64[sv]
 _spread?: number >0
-laplace_scale_?: number >=0
 """
 _LINEAR_MACHINE = f"""{FIRST}{_SOLVED}
 status_: Status
@@ -129,30 +129,32 @@ feature_names_in_?: texts[n_features]
 classes_?: labels[classes]
 size_?: int >0 =size
 """
-_KERNELS = (
-    "RBF", "Laplacian", "Linear", "Polynomial", "Sigmoid", "Cosine", "ChiSquared", "Intersection",
-    "Precomputed", "Constant", "Sum", "Product", "Power", "Scaled", "Columns",
-)  # fmt: skip
+_KERNELS = {
+    "compose": ("Columns", "Constant", "Power", "Product", "Scaled", "Sum"),
+    "dot_products": ("Cosine", "Linear", "Polynomial", "Sigmoid"),
+    "histograms": ("ChiSquared", "Intersection"),
+    "precomputed": ("Precomputed",),
+    "stationary": ("Laplacian", "RBF"),
+}
 
 OURS: dict[str, str] = {
     # ------------------------------------------------------------ kernel machines
-    "SVC": f"""{_KERNEL_CLASSIFIER}
+    "estimators.svm.svc.SVC": f"""{_KERNEL_CLASSIFIER}
         _row_labels?: int32[n_rows] >=-1 <classes
         _row_costs?: float64[n_rows] >=0
         """,
-    "NuSVC": _KERNEL_CLASSIFIER,
-    "SVR": _KERNEL_REGRESSOR,
-    "QuantileSVR": _KERNEL_REGRESSOR,
-    "NuSVR": f"""{_KERNEL_REGRESSOR}
+    "estimators.svm.nu_svc.NuSVC": _KERNEL_CLASSIFIER,
+    "estimators.svm.svr.SVR": _KERNEL_REGRESSOR,
+    "estimators.svm.quantile_svr.QuantileSVR": _KERNEL_REGRESSOR,
+    "estimators.svm.nu_svr.NuSVR": f"""{_KERNEL_REGRESSOR}
         epsilon_?: number
         """,
-    "OneClassSVM": f"""{_KERNEL_MACHINE}
+    "estimators.svm.one_class.OneClassSVM": f"""{_KERNEL_MACHINE}
         support_fraction_?: number >=0
-        density_marks_?: float64[10]
         _full?: bool[sv]
         _shares?: float64[sv] >0
         """,
-    "HardMarginSVC": f"""{FIRST}{_CLASSES}{_REPORT}
+    "estimators.hard_margin.hard_margin.HardMarginSVC": f"""{FIRST}{_CLASSES}{_REPORT}
         certificate_: Certificate
         shape_fit_: shape[n_rows,n_features]
         kernel_: kernel
@@ -172,7 +174,7 @@ OURS: dict[str, str] = {
         margin_: number >0 inf | float64[planes] >0 inf
         """,
     # ------------------------------------------------------------ machines on cells
-    "PartitionedSVC": f"""{FIRST}{_CLASSES}{_REPORT}
+    "estimators.partitioned.partitioned_svc.PartitionedSVC": f"""{FIRST}{_CLASSES}{_REPORT}
         class_weight_: float64[classes] >=0
         cells?: word tree
         cells_: TreeCells
@@ -183,13 +185,13 @@ OURS: dict[str, str] = {
         _sole: int64[cells] >=0 <classes
         _unreached: bool[cells]
         """,
-    "TreeCells": """
+    "estimators.partitioned.cells.TreeCells": """
         directions: float64[.splits,n_features]
         thresholds: float64[.splits]
         children: int64[.splits,2]
         """,
     # ------------------------------------------------------------ linear machines
-    "LinearSVC": f"""{_LINEAR_MACHINE}{_CLASSES}
+    "estimators.linear.linear_svc.LinearSVC": f"""{_LINEAR_MACHINE}{_CLASSES}
         _scheme: word ovo ovr crammer_singer
         coef_: float64[planes,n_features]
         _pairs: list of pair >=-1 <classes
@@ -200,22 +202,22 @@ OURS: dict[str, str] = {
         n_support_?: int64[classes] >=0
         calibration_?: Calibration
         """,
-    "LinearSVR": f"""{_LINEAR_MACHINE}
+    "estimators.linear.linear_svr.LinearSVR": f"""{_LINEAR_MACHINE}
         coef_: float64[n_features]
         """,
-    "KnownDuals": """
+    "estimators.linear.base.KnownDuals": """
         marks: uint64[.known]
         shares: float64[.known]
         reach: number >=0 inf
         """,
-    "Learner": """
+    "solvers.subgradient.Learner": """
         weights: Weights
         lift: number >=0
         ridge: number >=0
         clock: number >=0
         counted_from: number >=0
         """,
-    "Weights": """
+    "solvers.subgradient.Weights": """
         w: float64[n_features+1]
         sums: float64[n_features+1]
         squares: float64[n_features+1] >=0
@@ -224,13 +226,13 @@ OURS: dict[str, str] = {
         since: float64[n_features+1] >=0
         """,
     # ------------------------------------------------------------ what machines have in common
-    "Certificate": _CERTIFICATE,
-    "MulticlassCertificate": _CERTIFICATE,
-    "StructuredCertificate": f"""{_CERTIFICATE}
+    "certificates.certificate.Certificate": _CERTIFICATE,
+    "certificates.multiclass.MulticlassCertificate": _CERTIFICATE,
+    "structured.problem.StructuredCertificate": f"""{_CERTIFICATE}
         least_primal: number inf
         beaten: tuple of int
         """,
-    "Calibration": """
+    "estimators.probabilities.Calibration": """
         slope: float64[.slopes]
         offset: float64[.offsets]
         classes: tuple of pair >=-1 <classes
@@ -238,12 +240,12 @@ OURS: dict[str, str] = {
         source: word
         """,
     # ------------------------------------------------------------ perceptrons
-    "Perceptron": _LINEAR_PERCEPTRON,
-    "AveragedPerceptron": _LINEAR_PERCEPTRON,
-    "VotedPerceptron": f"""{_LINEAR_PERCEPTRON}
+    "estimators.perceptron.perceptron.Perceptron": _LINEAR_PERCEPTRON,
+    "estimators.perceptron.perceptron.AveragedPerceptron": _LINEAR_PERCEPTRON,
+    "estimators.perceptron.voted.VotedPerceptron": f"""{_LINEAR_PERCEPTRON}
         _votes: list of Votes
         """,
-    "KernelPerceptron": f"""{_PERCEPTRON}
+    "estimators.perceptron.kernel.KernelPerceptron": f"""{_PERCEPTRON}
         kernel_: kernel
         support_?: int64[sv] unique >=0
         support_vectors_: rows[vectors,_]
@@ -251,36 +253,36 @@ OURS: dict[str, str] = {
         _counts: Counts
         _squared_norm: number >=0
         """,
-    "LinearState": """
+    "solvers.perceptron.LinearState": """
         weights: float64[n_features] | float64[n_features,planes]
         intercept: float64[planes]
         lag: float64[_] | float64[_,_]
         lag_intercept: float64[_]
         counters: float64[4] >=0
         """,
-    "Counts": """
+    "solvers.perceptron.Counts": """
         visits: number >=0
         mistakes: number >=0
         updates: number >=0
         """,
-    "Votes": """
+    "estimators.perceptron.voted.Votes": """
         start: tuple of float64[n_features] | float64[n_features,planes] | float64[planes]
         rows: rows[.rows,n_features]
         updates: Updates
         visits: number >=0
         lift: number >=0
         """,
-    "Updates": """
+    "loops.records.Updates": """
         row: int64[.updates] >=0
         step: float64[.updates]
         clock: float64[.updates] >=0
         label: int64[.updates] <classes
         rival: int64[.updates] <classes
         """,
-    "Trace": f"""{_EPOCHS}
+    "estimators.perceptron.base.Trace": f"""{_EPOCHS}
         criterion: list of number inf nan
         """,
-    "LinearTrace": f"""{_EPOCHS}
+    "estimators.perceptron.base.LinearTrace": f"""{_EPOCHS}
         criterion: list of number inf nan
         row: int64[.updates] >=0
         step: float64[.updates]
@@ -291,7 +293,7 @@ OURS: dict[str, str] = {
         moved: rows[.updates,n_features]
         """,
     # ------------------------------------------------------------ structured outputs
-    "StructuredSVC": f"""{_STRUCTURED}
+    "structured.svc.StructuredSVC": f"""{_STRUCTURED}
         certificate_: StructuredCertificate
         solver_: word
         trace_?: list of any
@@ -300,7 +302,7 @@ OURS: dict[str, str] = {
         dual_coef_: float64[sv] >=0
         _trained: tuple of int >0 | float64[.examples] >=0
         """,
-    "StructuredPerceptron": f"""{_STRUCTURED}
+    "structured.perceptron.StructuredPerceptron": f"""{_STRUCTURED}
         _state: StructuredState
         _start_norm: number >=0
         _fitted_margin: number >=0
@@ -312,12 +314,12 @@ OURS: dict[str, str] = {
         updates_: int >=0 | number >=0
         trace_?: StructuredTrace
         """,
-    "StructuredState": """
+    "structured.perceptron.StructuredState": """
         weights: float64[size]
         lag: float64[_]
         counters: float64[3] >=0
         """,
-    "StructuredTrace": f"""{_EPOCHS}
+    "structured.perceptron.StructuredTrace": f"""{_EPOCHS}
         example: int64[.steps] >=0
         step: float64[.steps]
         loss: float64[.steps]
@@ -325,10 +327,10 @@ OURS: dict[str, str] = {
         difference: any
         start: float64[size]
         """,
-    "Multiclass": _OUTPUTS,
-    "Chain": _OUTPUTS,
+    "structured.chain.Multiclass": _OUTPUTS,
+    "structured.chain.Chain": _OUTPUTS,
     # ------------------------------------------------------------ Bayes points
-    "BayesPointClassifier": f"""{FIRST}{_CLASSES}{_REPORT}
+    "estimators.bayes.bayes_point.BayesPointClassifier": f"""{FIRST}{_CLASSES}{_REPORT}
         shape_fit_: shape[n_rows,n_features]
         kernel_: kernel
         _pairs: list of pair >=-1 <classes
@@ -344,7 +346,7 @@ OURS: dict[str, str] = {
         standard_error_: number inf nan
         rejected_: number >=0
         """,
-    "Posterior": """
+    "estimators.bayes.bayes_point.Posterior": """
         draws: float64[.chains,.draws,.width]
         effective: number inf nan
         landmarks: int64[.landmarks] <landmarks | None
@@ -352,7 +354,7 @@ OURS: dict[str, str] = {
         precision: number >=0
         """,
     # ------------------------------------------------------------ maps
-    "KernelPCA": f"""{FIRST}
+    "estimators.kernel_pca.kernel_pca.KernelPCA": f"""{FIRST}
         status_: KernelPCAStatus
         n_iter_: int >=0
         kernel_: kernel
@@ -376,16 +378,16 @@ OURS: dict[str, str] = {
         dual_coef_?: float64[.kept,n_features]
         _stream?: NystroemStream
         """,
-    "FeatureProjection": """
+    "estimators.kernel_pca.operators.FeatureProjection": """
         features: ExplicitFeatures
         mean: float64[.features]
         directions: float64[.features,components]
         """,
-    "ExplicitFeatures": """
+    "estimators.kernel_pca.operators.ExplicitFeatures": """
         kernel: kernel
         monomials: any
         """,
-    "KernelProjection": """
+    "estimators.kernel_pca.operators.KernelProjection": """
         kernel_: kernel
         support_vectors_: rows[.vectors,_]
         coefficients: float64[.weighed,components]
@@ -393,13 +395,13 @@ OURS: dict[str, str] = {
         base: float64[.weighed]
         columns: int64[.weighed] unique <n_features | None
         """,
-    "RidgePreimage": """
+    "estimators.kernel_pca.preimage.RidgePreimage": """
         kernel: kernel
         Z: float64[.kept,.known]
         B: float64[.kept,n_features]
         mean: float64[n_features]
         """,
-    "NystroemStream": """
+    "estimators.kernel_pca.operators.NystroemStream": """
         landmarks: Landmarks
         root: float64[.landmarks,.rank]
         noise: number >=0 inf
@@ -408,13 +410,13 @@ OURS: dict[str, str] = {
         missed: number
         negative: number
         """,
-    "Landmarks": """
+    "estimators.feature_maps.nystroem.Landmarks": """
         kernel: kernel
         rows: rows[.landmarks,n_features] | None
         indices: int64[.landmarks] unique
         threads: int | None
         """,
-    "Moments": """
+    "estimators.kernel_pca.operators.Moments": """
         eps: number >=0
         exact: flag
         count: int >=0
@@ -423,7 +425,7 @@ OURS: dict[str, str] = {
         scatter: float64[.features,.features]
         largest: number >=0
         """,
-    "Nystroem": f"""{FIRST}
+    "estimators.feature_maps.nystroem.Nystroem": f"""{FIRST}
         kernel_: kernel
         _type: any
         root_: float64[landmarks,components]
@@ -438,5 +440,5 @@ OURS: dict[str, str] = {
         spectral_estimate_: number inf
         """,
     # ------------------------------------------------------------ kernels
-    **dict.fromkeys(_KERNELS, ""),
+    **{f"kernels.{file}.{name}": "" for file, names in _KERNELS.items() for name in names},
 }

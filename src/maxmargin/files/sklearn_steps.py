@@ -1,4 +1,4 @@
-"""Steps of scikit-learn that a file can hold: where they are, and their state as in ``schemas``."""
+"""Steps of scikit-learn that a file can hold, by their places: their state as in ``schemas``."""
 
 from maxmargin.files.schemas import FIRST
 
@@ -9,11 +9,9 @@ stop_words_?: any
 _sklearn_output_config?: any
 """
 
-STEPS: dict[str, tuple[str, str]] = {
-    "Pipeline": ("sklearn.pipeline", ""),
-    "ColumnTransformer": (
-        "sklearn.compose",
-        f"""{FIRST}
+STEPS: dict[str, str] = {
+    "sklearn.pipeline.Pipeline": "",
+    "sklearn.compose.ColumnTransformer": f"""{FIRST}
         transformers_: list of any
         output_indices_: any
         sparse_output_: flag
@@ -23,19 +21,13 @@ STEPS: dict[str, tuple[str, str]] = {
         _n_features?: int =n_features
         _name_to_fitted_passthrough?: any
         """,
-    ),
-    "StandardScaler": (
-        "sklearn.preprocessing",
-        f"""{FIRST}
+    "sklearn.preprocessing.StandardScaler": f"""{FIRST}
         n_samples_seen_: number >=0 | floats[n_features] >=0 | int64[n_features] >=0
         mean_: float64[n_features] nan | None
         var_: float64[n_features] >=0 nan | None
         scale_: float64[n_features] >0 nan | None
         """,
-    ),
-    "MinMaxScaler": (
-        "sklearn.preprocessing",
-        f"""{FIRST}
+    "sklearn.preprocessing.MinMaxScaler": f"""{FIRST}
         n_samples_seen_: number >=0
         scale_: floats[n_features] nan inf
         min_: floats[n_features] nan inf
@@ -43,51 +35,33 @@ STEPS: dict[str, tuple[str, str]] = {
         data_max_: floats[n_features] nan
         data_range_: floats[n_features] nan
         """,
-    ),
-    "MaxAbsScaler": (
-        "sklearn.preprocessing",
-        f"""{FIRST}
+    "sklearn.preprocessing.MaxAbsScaler": f"""{FIRST}
         n_samples_seen_: number >=0
         max_abs_: floats[n_features] nan
         scale_: floats[n_features] >0 nan
         """,
-    ),
-    "RobustScaler": (
-        "sklearn.preprocessing",
-        f"""{FIRST}
+    "sklearn.preprocessing.RobustScaler": f"""{FIRST}
         center_: floats[n_features] nan | None
         scale_: floats[n_features] >0 nan | None
         """,
-    ),
-    "Normalizer": ("sklearn.preprocessing", FIRST),
-    "FunctionTransformer": (
-        "sklearn.preprocessing",
-        """
+    "sklearn.preprocessing.Normalizer": FIRST,
+    "sklearn.preprocessing.FunctionTransformer": """
         n_features_in_?: int >0 =n_features
         feature_names_in_?: texts[n_features]
         _sklearn_output_config?: any
         """,
-    ),
-    "SimpleImputer": (
-        "sklearn.impute",
-        f"""{FIRST}
+    "sklearn.impute.SimpleImputer": f"""{FIRST}
         statistics_: floats[n_features] nan inf | int64[n_features] | objects[n_features]
         indicator_: MissingIndicator | None
         _fit_dtype: any
         _fill_dtype?: any
         """,
-    ),
-    "MissingIndicator": (
-        "sklearn.impute",
-        f"""{FIRST}
+    "sklearn.impute.MissingIndicator": f"""{FIRST}
         features_: int64[.flags] increasing <n_features
         _n_features: int =n_features
         _precomputed: flag
         """,
-    ),
-    "OneHotEncoder": (
-        "sklearn.preprocessing",
-        f"""{FIRST}
+    "sklearn.preprocessing.OneHotEncoder": f"""{FIRST}
         categories_: list of any
         _infrequent_enabled: flag
         _infrequent_indices?: list of int64[_] increasing | None
@@ -96,21 +70,14 @@ STEPS: dict[str, tuple[str, str]] = {
         drop_idx_: objects[n_features] | None
         _n_features_outs: list of int >=0
         """,
-    ),
-    "TfidfVectorizer": (
-        "sklearn.feature_extraction.text",
-        f"""{_VECTORIZER}
+    "sklearn.feature_extraction.text.TfidfVectorizer": f"""{_VECTORIZER}
         _tfidf: TfidfTransformer
         """,
-    ),
-    "CountVectorizer": ("sklearn.feature_extraction.text", _VECTORIZER),
-    "TfidfTransformer": (
-        "sklearn.feature_extraction.text",
-        """
+    "sklearn.feature_extraction.text.CountVectorizer": _VECTORIZER,
+    "sklearn.feature_extraction.text.TfidfTransformer": """
         n_features_in_: int >0 =words
         feature_names_in_?: texts[words]
         idf_?: floats[words] >0
         _sklearn_output_config?: any
         """,
-    ),
 }

@@ -1,7 +1,6 @@
 """A fitted model or pipeline as a graph, and the same writers for skl2onnx."""
 
 import copy
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,10 @@ from maxmargin.files.onnx.graph import (
     STRING,
     UNKNOWN,
     Graph,
-    GraphBody,
     GraphInput,
     GraphOutput,
-    Node,
     Outputs,
-    as_body,
     as_model,
-    as_tensor,
     import_package,
 )
 from maxmargin.files.onnx.machines import MAPS, PREDICTORS
@@ -70,12 +65,11 @@ def to_onnx(model: Any) -> Any:
     >>> [output.name for output in graph.graph.output]
     ['label', 'decision']
     """
-    import_package("onnx")
+    graph = Graph("maxmargin.")
     model = _without_searches(model)
     machine = view_model(model).machine
     _refuse_unknown(machine, alone=machine is model)
     check_is_fitted(machine)
-    graph = Graph("maxmargin.")
     inputs = list_inputs(model, _count_features(model))
     if len(inputs) == 1 and not inputs[0].strings:
         rows = GraphRows(graph, inputs[0].name)
@@ -86,7 +80,7 @@ def to_onnx(model: Any) -> Any:
     named = {
         name: each._replace(value=graph.name(each.value, name)) for name, each in outputs.items()
     }
-    read = {name for node in graph.nodes for name in _inputs_of(node)}
+    read = {name for node in graph.nodes for name in node.input}
     return as_model(graph, [each for each in inputs if each.name in read], named, _describe(model))
 
 
@@ -98,10 +92,6 @@ def _refuse_same_names(inputs: list[GraphInput], outputs: Outputs) -> None:
                 f"The column {name!r} cannot be an input of the graph, as another of its values "
                 "has this name: rename the column, and fit the pipeline again."
             )
-
-
-def _inputs_of(node: Any) -> Iterable[str]:
-    return node.inputs if isinstance(node, Node) else node.input
 
 
 def _without_searches(model: Any) -> Any:
@@ -226,7 +216,7 @@ def _set_shapes(operator: Any) -> None:
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the operators of a model to those that skl2onnx has so far."""
-    onnx = import_package("onnx")
+    helper = import_package("onnx").helper
     x = operator.inputs[0].full_name
     graph = Graph(scope.get_unique_variable_name("maxmargin") + "_")
     if len(operator.inputs) > 1:
@@ -239,13 +229,11 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         outputs.pop("decision")
     for output, variable in zip(outputs.values(), operator.outputs, strict=True):
         graph.name(output.value, variable.full_name)
-    for name, value in graph.constants.items():
-        tensor = as_tensor(onnx, name, value)
+    for (name, value), tensor in zip(graph.constants.items(), graph.tensors(), strict=True):
         flat = value.ravel().tolist() if value.dtype.kind == "O" else tensor
         container.add_initializer(name, tensor.data_type, list(value.shape), flat)
     for node in graph.nodes:
-        made = {key: as_body(onnx, each) if isinstance(each, GraphBody) else each
-                for key, each in node.attributes.items()}  # fmt: skip
+        made = {each.name: helper.get_attribute_value(each) for each in node.attribute}
         container.add_node(
-            node.op, list(node.inputs), [node.output], name=node.output, op_version=None, **made
+            node.op_type, list(node.input), list(node.output), name=node.name, **made
         )

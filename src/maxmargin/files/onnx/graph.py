@@ -14,15 +14,6 @@ UNKNOWN = -1  # number of columns
 _LARGEST = 2**31 - 2**20  # bytes that a message of protobuf, and so a graph, can have
 
 
-class Node(NamedTuple):
-    """One operator: what it reads and writes by name."""
-
-    op: str
-    inputs: tuple[str, ...]
-    output: str
-    attributes: dict[str, Any]
-
-
 class Graph:
     """Operators and constants under construction, in an order in which they can be computed.
 
@@ -31,16 +22,15 @@ class Graph:
 
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix
-        self.nodes: list[Any] = []  # Node, or what skl2onnx made
+        self.nodes: list[Any] = []  # of onnx.NodeProto
         self.constants: dict[str, npt.NDArray[Any]] = {}
         self.domains: dict[str, int] = {"": OPSET}
+        self._onnx = import_package("onnx")
 
     def add(self, op: str, *inputs: Any, **attributes: Any) -> str:
         """Add an operator and return the name of its result."""
-        names = tuple(each if isinstance(each, str) else self.constant(each) for each in inputs)
-        output = f"{self.prefix}{op}{len(self.nodes)}"
-        self.nodes.append(Node(op, names, output, attributes))
-        return output
+        names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
+        return self._append(op, names, f"{self.prefix}{op}{len(self.nodes)}", attributes)
 
     def constant(self, value: Any) -> str:
         """Add a constant and return its name."""
@@ -50,7 +40,11 @@ class Graph:
 
     def name(self, value: str, output: str) -> str:
         """Give a value another name."""
-        self.nodes.append(Node("Identity", (value,), output, {}))
+        return self._append("Identity", [value], output, {})
+
+    def _append(self, op: str, inputs: list[str], output: str, attributes: dict[str, Any]) -> str:
+        make = self._onnx.helper.make_node
+        self.nodes.append(make(op, inputs, [output], name=output, **attributes))
         return output
 
     def take(self, x: str, columns: Any) -> str:
@@ -86,13 +80,19 @@ class Graph:
         shape = self.add("Concat", rows, np.array([columns]), axis=0)
         return self.add("Expand", np.full((1, 1), value), shape)
 
+    def tensors(self) -> list[Any]:
+        """Return the constants as messages."""
+        make = self._onnx.numpy_helper.from_array
+        return [make(value, name) for name, value in self.constants.items()]
 
-class GraphBody(NamedTuple):
-    """The graph inside a loop: what it reads and returns."""
-
-    graph: Graph
-    inputs: tuple[tuple[str, int], ...]  # names and numbers of axes
-    output: str
+    def body(self, inputs: dict[str, int], output: str) -> Any:
+        """Return the graph as that inside a loop; its inputs are doubles with so many axes."""
+        helper = self._onnx.helper
+        infos = [
+            helper.make_tensor_value_info(name, DOUBLE, [None] * axes)
+            for name, axes in {**inputs, output: 2}.items()
+        ]
+        return helper.make_graph(self.nodes, "loop", infos[:-1], infos[-1:], self.tensors())
 
 
 class GraphOutput(NamedTuple):
@@ -153,7 +153,7 @@ def as_model(
             "fit a model with fewer support vectors, or mm.Nystroem and mm.LinearSVC."
         )
     made = helper.make_graph(
-        [as_node(onnx, node) for node in graph.nodes],
+        graph.nodes,
         "maxmargin",
         [
             helper.make_tensor_value_info(
@@ -165,7 +165,7 @@ def as_model(
             helper.make_tensor_value_info(name, each.element_type, ["rows", *each.shape[1:]])
             for name, each in outputs.items()
         ],
-        [as_tensor(onnx, name, value) for name, value in graph.constants.items()],
+        graph.tensors(),
     )
     proto = helper.make_model(
         made,
@@ -178,36 +178,3 @@ def as_model(
     helper.set_model_props(proto, properties)
     onnx.checker.check_model(proto, full_check=True)
     return proto
-
-
-def as_node(onnx: Any, node: Any) -> Any:
-    """Return an operator as a message."""
-    if not isinstance(node, Node):
-        return node
-    attributes = {
-        key: as_body(onnx, value) if isinstance(value, GraphBody) else value
-        for key, value in node.attributes.items()
-    }
-    return onnx.helper.make_node(
-        node.op, list(node.inputs), [node.output], name=node.output, **attributes
-    )
-
-
-def as_body(onnx: Any, body: GraphBody) -> Any:
-    """Return the graph inside a loop as a message."""
-
-    def double(name: str, axes: int) -> Any:
-        return onnx.helper.make_tensor_value_info(name, DOUBLE, [None] * axes)
-
-    return onnx.helper.make_graph(
-        [as_node(onnx, node) for node in body.graph.nodes],
-        "loop",
-        [double(*each) for each in body.inputs],
-        [double(body.output, 2)],
-        [as_tensor(onnx, name, value) for name, value in body.graph.constants.items()],
-    )
-
-
-def as_tensor(onnx: Any, name: str, value: npt.NDArray[Any]) -> Any:
-    """Return a constant as a message."""
-    return onnx.numpy_helper.from_array(np.asarray(value, order="C"), name)

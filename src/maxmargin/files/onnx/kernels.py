@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.files.onnx.graph import Graph, GraphBody
+from maxmargin.files.onnx.graph import Graph
 from maxmargin.kernels import (
     RBF,
     ChiSquared,
@@ -139,7 +139,7 @@ def _sum_over_columns(
         body.add("Unsqueeze", own, np.array([1])),
         body.add("Unsqueeze", other, np.array([0])),
     )
-    inside = GraphBody(body, ((so_far, 2), (own, 1), (other, 1)), body.add("Add", so_far, each))
+    inside = body.body({so_far: 2, own: 1, other: 1}, body.add("Add", so_far, each))
     start = graph.filled(x, len(Z), 0.0)
     columns = graph.add("Transpose", x, perm=[1, 0])
     return graph.add("Scan", start, columns, Z.T, body=inside, num_scan_inputs=2)

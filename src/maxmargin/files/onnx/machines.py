@@ -39,11 +39,13 @@ Pairs = list[tuple[int, int]]
 # ------------------------------------------------------------------- scores
 
 
-def _machine_scores(graph: Graph, model: Any, x: str, coefficients: Floats) -> str:
+def _scores(graph: Graph, model: Any, x: str, coefficients: Floats | None = None) -> str:
     """Write Σ K(x, z) a + b over the support vectors z, for all planes; w·x + b if there is a w."""
-    b = np.asarray(model.intercept_, np.float64)
-    if type(model.kernel_) is Linear and hasattr(model, "coef_"):
-        return graph.affine(x, model.coef_.T, b)
+    b = np.ravel(np.asarray(model.intercept_, np.float64))
+    if type(getattr(model, "kernel_", Linear())) is Linear and hasattr(model, "coef_"):
+        return graph.affine(x, np.atleast_2d(model.coef_).T, b)
+    if coefficients is None:
+        coefficients = np.asarray(model.dual_coef_, np.float64).T
     if isinstance(model.kernel_, Precomputed):
         return graph.affine(graph.take(x, model.support_), coefficients, b)
     vectors = to_dense(model.support_vectors_)
@@ -228,7 +230,7 @@ def _svc(graph: Graph, model: Any, x: str) -> Outputs:
     layout = lay_out(n_classes, model.class_planes().scheme)
     labels = np.repeat(np.arange(n_classes), model.n_support_)
     coefficients = layout.spread(np.asarray(model.dual_coef_, np.float64), labels).T
-    scores = _machine_scores(graph, model, x, coefficients)
+    scores = _scores(graph, model, x, coefficients)
     decision = None
     if n_classes > 2 and model.decision_function_shape == "ovo":
         decision = GraphOutput(scores, np.float64, len(layout.pairs))
@@ -252,31 +254,18 @@ def _from_planes(
     }
 
 
-def _expansion(graph: Graph, model: Any, x: str) -> Outputs:
-    """HardMarginSVC and KernelPerceptron: a column of coefficients for each plane."""
-    coefficients = np.asarray(model.dual_coef_, np.float64).T
-    return _from_planes(graph, model, _machine_scores(graph, model, x, coefficients))
-
-
-def _linear(graph: Graph, model: Any, x: str) -> Outputs:
-    """LinearSVC and the linear perceptrons."""
-    return _from_planes(graph, model, graph.affine(x, model.coef_.T, model.intercept_))
+def _classifier(graph: Graph, model: Any, x: str) -> Outputs:
+    """Other classifiers: linear ones, or with a column of coefficients for each plane."""
+    return _from_planes(graph, model, _scores(graph, model, x))
 
 
 def _regressor(graph: Graph, model: Any, x: str) -> Outputs:
-    coefficients = np.asarray(model.dual_coef_, np.float64).T
-    scores = _machine_scores(graph, model, x, coefficients)
-    return {"prediction": GraphOutput(graph.column(scores, 0), np.float64)}
-
-
-def _linear_svr(graph: Graph, model: Any, x: str) -> Outputs:
-    scores = graph.affine(x, np.reshape(model.coef_, (1, -1)).T, np.ravel(model.intercept_))
-    return {"prediction": GraphOutput(graph.column(scores, 0), np.float64)}
+    f = graph.column(_scores(graph, model, x), 0)
+    return {"prediction": GraphOutput(f, np.float64)}
 
 
 def _one_class(graph: Graph, model: Any, x: str) -> Outputs:
-    scores = _machine_scores(graph, model, x, np.asarray(model.dual_coef_, np.float64).T)
-    f = graph.column(scores, 0)
+    f = graph.column(_scores(graph, model, x), 0)
     inlier = graph.add("GreaterOrEqual", f, 0.0)
     label = graph.add("Where", inlier, np.int64(1), np.int64(-1))
     return {"label": GraphOutput(label, np.int64), "decision": GraphOutput(f, np.float64)}
@@ -329,17 +318,10 @@ def monomials(graph: Graph, x: str, powers: Any, weights: Floats) -> str:
 
 
 PREDICTORS: dict[type, Callable[[Graph, Any, str], Outputs]] = {
-    SVC: _svc,
-    NuSVC: _svc,
-    HardMarginSVC: _expansion,
-    KernelPerceptron: _expansion,
-    LinearSVC: _linear,
-    Perceptron: _linear,
-    AveragedPerceptron: _linear,
-    SVR: _regressor,
-    NuSVR: _regressor,
-    QuantileSVR: _regressor,
-    LinearSVR: _linear_svr,
+    **dict.fromkeys((SVC, NuSVC), _svc),
+    **dict.fromkeys((HardMarginSVC, LinearSVC), _classifier),
+    **dict.fromkeys((Perceptron, AveragedPerceptron, KernelPerceptron), _classifier),
+    **dict.fromkeys((SVR, NuSVR, QuantileSVR, LinearSVR), _regressor),
     OneClassSVM: _one_class,
 }
 MAPS: dict[type, Callable[[Graph, Any, str], str]] = {KernelPCA: _kernel_pca, Nystroem: _nystroem}

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin._typing import Ints
 from maxmargin.files.onnx.graph import DOUBLE, OPSET, Graph, GraphInput, import_package
 from maxmargin.files.onnx.machines import MAPS, monomials
 
@@ -77,81 +76,53 @@ def _column_transformer(graph: Graph, step: Any, rows: GraphRows) -> str:
 
 def _fitted_parts(step: Any) -> list[tuple[Any, list[int]]]:
     """Return the transformers of a ColumnTransformer, and the numbers of their columns."""
-    return [(each, _chosen(step, own).tolist()) for _, each, own in step.transformers_]
+    return [(each, _numbers(step, own)) for _, each, own in step.transformers_]
 
 
-def _chosen(step: Any, columns: Any) -> Ints:
+def _numbers(step: Any, columns: Any) -> list[int]:
     """Return the numbers of columns that are given by number, name, mask or slice."""
-    every, names = np.arange(step.n_features_in_), getattr(step, "feature_names_in_", None)
+    names = list(getattr(step, "feature_names_in_", ()))
     if isinstance(columns, slice):
-        ends = [columns.start, columns.stop]
-        if any(isinstance(end, str) for end in ends):
-            first, last = (None if end is None else _number(names, end) for end in ends)
-            columns = slice(first, None if last is None else last + 1)
-        return np.asarray(every[columns])
-    wanted = np.atleast_1d(np.asarray(columns))
-    if wanted.dtype.kind in "OU" and wanted.size:
-        return np.array([_number(names, each) for each in wanted.tolist()])
-    return every[wanted if wanted.size else []]
-
-
-def _number(names: Any, name: Any) -> int:
-    return int(np.flatnonzero(names == name)[0])
-
-
-def _feature_union(graph: Graph, step: Any, rows: GraphRows) -> str:
-    weights, parts = step.transformer_weights or {}, []
-    for name, each in step.transformer_list:
-        if each != "drop":
-            part = transformed(graph, each, rows).matrix()
-            parts.append(graph.scale(part, weights[name]) if name in weights else part)
-    return parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
+        if isinstance(columns.start, str) or isinstance(columns.stop, str):
+            raise TypeError(
+                f"A ColumnTransformer whose columns are {columns!r} cannot be exported to ONNX: "
+                "list their names instead, and fit it again."
+            )
+        return list(range(step.n_features_in_))[columns]
+    wanted = np.atleast_1d(np.asarray(columns)).tolist()
+    if wanted and all(isinstance(each, bool) for each in wanted):
+        return np.flatnonzero(wanted).tolist()
+    numbers = [names.index(each) if isinstance(each, str) else each for each in wanted]
+    return [number % step.n_features_in_ for number in numbers]
 
 
 # ------------------------------------------------------------------- what skl2onnx cannot do
 
 
 def _polynomial_features(graph: Graph, step: Any, rows: GraphRows) -> str:
+    """Write products of columns, for which skl2onnx has single precision only."""
     powers = np.asarray(step.powers_)
     return monomials(graph, rows.matrix(), powers, np.ones(len(powers)))
 
 
-def _max_abs_scaler(graph: Graph, step: Any, rows: GraphRows) -> str:
-    x = _converted(graph, step, rows.matrix())
-    if getattr(step, "clip", False):  # from scikit-learn 1.8 on
-        x = graph.add("Min", graph.add("Max", x, -1.0), 1.0)
-    return x
-
-
 def _simple_imputer(graph: Graph, step: Any, rows: GraphRows) -> str:
-    """Write filled columns; a missing string is the empty one, as ONNX has no other."""
-    statistics, x = np.asarray(step.statistics_), rows.matrix()
-    strings = _has_strings(statistics)
-    missing = _is_missing(graph, step.missing_values, x, strings)
-    empty = np.zeros(len(statistics), bool)
-    if step.strategy != "constant" and not step.keep_empty_features:
-        empty = np.array([_is_nan(value) for value in statistics.tolist()])
-    kept = np.flatnonzero(~empty)
-    fill = statistics.astype(object if strings else np.float64)
-    out = graph.add("Where", missing, np.where(empty, "" if strings else 0.0, fill), x)
-    out = out if len(kept) == len(fill) else graph.take(out, kept)
-    if not step.add_indicator:
-        return out
-    if strings:
+    """Write filled columns, of doubles or strings; a missing string is the empty one in ONNX."""
+    fill, x = np.asarray(step.statistics_), rows.matrix()
+    empty = step.strategy != "constant" and any(map(_is_nan, fill.tolist()))
+    if step.add_indicator or empty:
         raise TypeError(
-            "SimpleImputer(add_indicator=True) of strings cannot be exported to ONNX: its columns "
-            "are strings and numbers. Use a MissingIndicator beside it."
+            "SimpleImputer cannot be exported to ONNX with add_indicator=True, or with columns "
+            "that have no values: leave these columns out, and fit it with add_indicator=False."
         )
-    marks = graph.take(missing, step.indicator_.features_)
-    return graph.add("Concat", out, graph.add("Cast", marks, to=DOUBLE), axis=1)
-
-
-def _is_missing(graph: Graph, value: Any, x: str, strings: bool) -> str:
+    strings = _has_strings(fill)
     if strings:
-        return graph.add("Equal", x, np.array(value if isinstance(value, str) else "", object))
-    if _is_nan(value):
-        return graph.add("IsNaN", x)
-    return graph.add("Equal", x, float(value))
+        mark = step.missing_values if isinstance(step.missing_values, str) else ""
+        missing = graph.add("Equal", x, np.array(mark, object))
+    elif _is_nan(step.missing_values):
+        missing = graph.add("IsNaN", x)
+    else:
+        missing = graph.add("Equal", x, float(step.missing_values))
+    return graph.add("Where", missing, fill.astype(object if strings else np.float64), x)
 
 
 def _has_strings(values: Any) -> bool:
@@ -167,16 +138,12 @@ def _encoder(graph: Graph, step: Any, rows: GraphRows) -> str:
     name, x = type(step).__name__, rows.matrix()
     strings = {_has_strings(own) for own in step.categories_}
     missing = any(_is_nan(each) for own in step.categories_ for each in own.tolist())
-    if len(strings) > 1 or missing:
+    grouped = any(own is not None for own in getattr(step, "infrequent_categories_", None) or ())
+    if len(strings) > 1 or missing or grouped:
         raise TypeError(
-            f"{name} cannot be exported to ONNX with categories of several kinds, or with missing "
-            "ones: give columns of strings and columns of numbers encoders of their own, and "
-            "impute missing values before."
-        )
-    if any(own is not None for own in getattr(step, "infrequent_categories_", None) or ()):
-        raise TypeError(
-            f"{name} cannot be exported to ONNX with groups of rare categories, which skl2onnx "
-            "does not have: group them in a column of strings before."
+            f"{name} cannot be exported to ONNX with categories of several kinds, with missing or "
+            "with grouped ones: give columns of strings and columns of numbers encoders of their "
+            "own, and impute missing values before, and group rare categories before."
         )
     if True not in strings:  # a fraction would be cut off, but is no category
         least = min(float(own.min()) for own in step.categories_)
@@ -187,8 +154,6 @@ def _encoder(graph: Graph, step: Any, rows: GraphRows) -> str:
 
 _STEPS: dict[str, Callable[[Graph, Any, GraphRows], str]] = {
     "ColumnTransformer": _column_transformer,
-    "FeatureUnion": _feature_union,
-    "MaxAbsScaler": _max_abs_scaler,
     "OneHotEncoder": _encoder,
     "OrdinalEncoder": _encoder,
     "Pipeline": _pipeline,
@@ -199,7 +164,14 @@ _STEPS: dict[str, Callable[[Graph, Any, GraphRows], str]] = {
 
 # ------------------------------------------------------------------- by skl2onnx
 
-_TEXT = {"CountVectorizer", "HashingVectorizer", "TfidfVectorizer"}
+_TEXT = (
+    "no runtime cuts text into words as it does. Export the steps after it, to_onnx(pipeline[1:]), "
+    "and give the graph what it returns"
+)
+_REFUSED = {
+    **dict.fromkeys(("CountVectorizer", "HashingVectorizer", "TfidfVectorizer"), _TEXT),
+    "FeatureUnion": "use a ColumnTransformer, in which several steps take the same columns",
+}
 _SCALERS = {"MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler"}
 _WHOLE = {"OneHotEncoder", "OrdinalEncoder"}  # whose codes float32 holds exactly
 
@@ -210,11 +182,10 @@ def _converted(graph: Graph, step: Any, x: str, strings: bool = False) -> str:
     from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
 
     name = type(step).__name__
-    if name in _TEXT:
-        raise TypeError(
-            f"{name} cannot be exported to ONNX: no runtime cuts text into words as it does. "
-            "Export the steps after it, to_onnx(pipeline[1:]), and give the graph what it returns."
-        )
+    if name in _REFUSED:
+        raise TypeError(f"{name} cannot be exported to ONNX: {_REFUSED[name]}.")
+    if name == "MaxAbsScaler" and getattr(step, "clip", False):
+        raise TypeError("MaxAbsScaler(clip=True) cannot be exported to ONNX: use clip=False.")
     kind = StringTensorType if strings else DoubleTensorType
     width = int(getattr(step, "n_features_in_", 0)) or None
     try:
@@ -277,8 +248,6 @@ def _string_columns(step: Any, numbers: list[int]) -> set[int]:
         for each, own in _fitted_parts(step):
             found |= _string_columns(each, [numbers[k] for k in own])
         return found
-    if kind == "FeatureUnion":
-        return set().union(*(_string_columns(each, numbers) for _, each in step.transformer_list))
     if kind in ("OneHotEncoder", "OrdinalEncoder"):
         values = step.categories_
     elif kind == "SimpleImputer":

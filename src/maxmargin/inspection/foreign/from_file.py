@@ -52,11 +52,6 @@ def _refuse_unknown(machine: Any) -> None:
                 f"so its objective is unknown: give it, {loader}(path, {parameter}=…) or "
                 f"model.set_params({parameter}=…)."
             )
-    if name == "OneClassSVM" and machine.origin_.startswith("LIBLINEAR"):
-        raise TypeError(
-            "A one-class model read from a LIBLINEAR file has weights without duals, for which "
-            "certify finds no bound: fit mm.OneClassSVM(kernel='linear') to these rows instead."
-        )
 
 
 def _widened(machine: Any, width: int) -> Any:
