@@ -289,18 +289,13 @@ class BlockedEvaluation(LinearWeights):
 
     def bound_losses(self, b: Floats, near: float) -> tuple[Bounded, float]:
         """Return Σ ℓ(w·x + b), and the worst violation of KKT."""
-        return bound_losses_of(self.blocks, b, near)
+        offset, merge = float(b[0]) if len(b) else 0.0, _merge_losses
+        summed, violation = _map_numbers(self.blocks, _bound_losses, offset, near, merge=merge)
+        return summed.bounded, violation
 
     def bound_gains(self) -> tuple[Bounded, float]:
         """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
         return self.sums.gained.bounded, self.sums.largest
-
-
-def bound_losses_of(blocks: Blocks, b: Floats, near: float) -> tuple[Bounded, float]:
-    """Return Σ ℓ(score + b), and the worst violation of KKT by the duals "certified"."""
-    offset = float(b[0]) if len(b) else 0.0
-    summed, violation = _map_numbers(blocks, _bound_losses, offset, near, merge=_merge_losses)
-    return summed.bounded, violation
 
 
 def _bound_losses(block: Block, b: float, near: float) -> tuple[LeafSum, float]:

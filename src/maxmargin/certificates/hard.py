@@ -15,7 +15,6 @@ from maxmargin._typing import Floats
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.certificates.quadratic import (
     Claim,
-    EvaluationInMemory,
     centre_of,
     evaluate,
     relative_rounding,
@@ -76,7 +75,7 @@ def certify_hard(
     signs, intercept = problem.loss.target, problem.intercept
     alpha, infeasibility = feasible(signs * point.beta, signs, intercept)
     claim = Claim(problem, point, alpha * signs)
-    evaluated: EvaluationInMemory = evaluate(problem.features, [claim])[0]
+    evaluated: Any = evaluate(problem.features, [claim])[0]
     placing = placed_scores(evaluated.scores.value, signs, intercept)
     implied = evaluated.implied_norm2(balance(alpha, signs, intercept))
     duals = Duals(alpha, infeasibility, root(implied))
@@ -85,7 +84,9 @@ def certify_hard(
     certificate = conclude(plane, duals, evaluated.apart, keep_intercept=keep_intercept)
     scale = placing.smallest if placing.smallest > 0 else 1.0
     stored, _ = evaluated.store(np.array([placing.intercept]))
-    return evaluated.with_caveats(replace(certificate, intercept=float(stored[0]) / scale))
+    certificate = replace(certificate, intercept=float(stored[0]) / scale)
+    found: Certificate = evaluated.with_caveats(certificate)
+    return found
 
 
 class CertifiedPlane(NamedTuple):

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from maxmargin.certificates.certificate import Certificate
 from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.kernels.tiles import RUN, RUN_64, TILE_COLUMNS, dot
-from maxmargin.loops.records import Loss
 from maxmargin.problems.duality import (
     NOTHING,
     best_intercept,
@@ -45,94 +44,6 @@ from maxmargin.problems.rounding import (
 )
 from maxmargin.runtime import clock
 
-
-class Evaluation(Protocol):
-    """A point of a problem with feasible duals: norms, sums over rows, and what becomes of them."""
-
-    @property
-    def norm2(self) -> Bounded:
-        """‖w‖²."""
-        ...
-
-    def implied_norm2(self, off: float = 0.0) -> Bounded:
-        """Return ‖Σβφ‖², also after duals moved by ``off`` in all to mend their sum."""
-        ...
-
-    @property
-    def b(self) -> Floats:
-        """The intercept of each group, as the scores are measured."""
-        ...
-
-    @property
-    def penalised(self) -> float:
-        """The intercept that is the weight of a constant feature; 0 if there is none."""
-        ...
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether there was no time for some of the scores."""
-        ...
-
-    def apart(self, p: float, q: float) -> float:
-        """Return ‖p·w − q·Σβφ‖."""
-        ...
-
-    def best_intercepts(self) -> Floats:
-        """Return the intercept of each group that makes the objective smallest."""
-        ...
-
-    def bound_losses(self, b: Floats, near: float) -> tuple[Bounded, float]:
-        """Return Σ ℓ(w·φ + b) + Σ totals·b, and the worst violation of KKT.
-
-        A β within ``near`` of a bound, or of the kink at 0, counts as being there.
-        """
-        ...
-
-    def bound_gains(self) -> tuple[Bounded, float]:
-        """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
-        ...
-
-    def imbalance_cost(self, off: Floats) -> float:
-        """Return the most that D loses while the sums of groups, off by ``off``, are mended."""
-        ...
-
-    def store(self, b: Floats) -> tuple[Floats, Floats]:
-        """Return intercepts as a model stores them, and these again as the scores are measured."""
-        ...
-
-    def with_caveats(self, certificate: Certificate) -> Certificate:
-        """Return the certificate with what is known against it."""
-        ...
-
-
-class EvaluationInMemory(Evaluation, Protocol):
-    """The same where what belongs to rows is in arrays."""
-
-    @property
-    def problem(self) -> Any:
-        """What was solved."""
-        ...
-
-    @property
-    def scores(self) -> Bounded:
-        """w·φ(x) of each row, 0 where there was no time for it."""
-        ...
-
-    @property
-    def unknown(self) -> Floats | float:
-        """What no |score| exceeds that there was no time for; 0 for all others."""
-        ...
-
-    @property
-    def beta(self) -> Floats:
-        """Feasible duals."""
-        ...
-
-    def products(self) -> Floats:
-        """Return w·φ(x) of each row without any intercept, NaN where there was no time for it."""
-        ...
-
-
 # Scores of all rows by function, as far as they are known: says which rows must be known better.
 Undecided = Callable[[list[Bounded]], Flags]
 
@@ -143,6 +54,43 @@ class Claim(NamedTuple):
     problem: Any
     point: Point
     beta: Floats
+
+
+class EvaluationInMemory:
+    """What follows from an evaluation of which all that belongs to rows is in arrays."""
+
+    problem: Any
+    beta: Any
+    b: Any
+    scores: Any  # w·φ(x) of each row with its error, 0 where there was no time for it
+    unknown: Any  # what no |score| exceeds that there was no time for; 0 for all others
+
+    def best_intercepts(self) -> Floats:
+        """Return the intercept of each group that makes the objective smallest."""
+        return best_intercepts(self.problem, self.scores.value, self.b, self.unknown)
+
+    def bound_losses(self, b: Floats, near: float) -> tuple[Bounded, float]:
+        """Return Σ ℓ(w·φ + b) + Σ totals·b, and the worst violation of KKT.
+
+        A β within ``near`` of a bound, or of the kink at 0, counts as being there.
+        """
+        problem, beta = self.problem, self.beta
+        totals, unknown = problem.totals, np.zeros(len(problem)) + self.unknown
+        summed, own, count, violation = loops.rounding.bound_losses(
+            problem.loss, problem.row, problem.groups, np.append(b, 0.0), *self.scores, unknown,
+            _STORED * totals.any(), beta, near,
+        )  # fmt: skip
+        error = sum_error(summed, summed, own, len(beta), count)
+        pulled = total(totals * b, EPS * np.abs(totals * b))
+        # Losses are not negative, but what pulls at intercepts may be.
+        error += pulled.error + 2 * EPS * (abs(summed) + abs(pulled.value)) * bool(totals.any())
+        return Bounded(summed + pulled.value, error), violation
+
+    def bound_gains(self) -> tuple[Bounded, float]:
+        """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
+        beta = self.beta
+        summed, size, own, count, largest = loops.rounding.bound_dual(self.problem.loss, beta)
+        return Bounded(summed, sum_error(summed, size, own, len(beta), count)), largest
 
 
 @singledispatch
@@ -228,7 +176,7 @@ class LinearWeights:
 
 
 @dataclass(frozen=True)
-class LinearEvaluation(LinearWeights):
+class LinearEvaluation(EvaluationInMemory, LinearWeights):
     """A point of a linear problem whose rows are in memory."""
 
     problem: LinearProblem
@@ -251,18 +199,6 @@ class LinearEvaluation(LinearWeights):
         lighter = min(float(beta[beta > 0].sum()), -float(beta[beta < 0].sum()))
         gained = float(np.abs(self.problem.loss.target * beta).sum())
         return self.mending_cost(float(off.sum()), lighter, gained)
-
-    def best_intercepts(self) -> Floats:
-        """Return the free intercept that makes the objective smallest."""
-        return best_intercepts(self.problem, self.scores.value, self.b, 0.0)
-
-    def bound_losses(self, b: Floats, near: float) -> tuple[Bounded, float]:
-        """Return Σ ℓ(w·x + b), and the worst violation of KKT."""
-        return bound_losses(self, b, near)
-
-    def bound_gains(self) -> tuple[Bounded, float]:
-        """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
-        return bound_gains(self.problem.loss, self.beta)
 
 
 @evaluate.register
@@ -355,7 +291,8 @@ _MOST_TESTED = 3000  # rows whose matrix is factorised to test the kernel: a sec
 _MOST_TESTED_IN_TIME = 1000  # the same under a time limit: a moment
 
 
-class KernelEvaluation(NamedTuple):
+@dataclass(frozen=True)
+class KernelEvaluation(EvaluationInMemory):
     """A point of a kernel problem."""
 
     problem: KernelProblem
@@ -399,18 +336,6 @@ class KernelEvaluation(NamedTuple):
     def incomplete(self) -> bool:
         """Whether there was no time for some of the scores."""
         return bool(np.any(self.unknown))
-
-    def best_intercepts(self) -> Floats:
-        """Return the intercept of each group that makes the objective smallest."""
-        return best_intercepts(self.problem, self.scores.value, self.b, self.unknown)
-
-    def bound_losses(self, b: Floats, near: float) -> tuple[Bounded, float]:
-        """Return Σ ℓ(f + b) + Σ totals·b, and the worst violation of KKT."""
-        return bound_losses(self, b, near)
-
-    def bound_gains(self) -> tuple[Bounded, float]:
-        """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
-        return bound_gains(self.problem.loss, self.beta)
 
     def store(self, b: Floats) -> tuple[Floats, Floats]:
         """Return the intercepts, which are stored as they are."""
@@ -763,7 +688,7 @@ class Dual:
 
 def certify_many(
     problems: list[Problem[Any]], points: list[Point], *, keep_intercept: bool = False
-) -> list[tuple[Certificate, EvaluationInMemory]]:
+) -> list[tuple[Certificate, Any]]:
     """Return the certificates of points of problems with the same features, in one pass.
 
     The penalty is ½‖w‖². Free intercepts are replaced by the best ones for the weights, unless they
@@ -837,13 +762,13 @@ def _with_loss(problem: Problem[Any], scores: Bounded, b: Any, keep_intercept: b
 
 
 def conclude(
-    evaluated: Evaluation, norm2: Bounded, dual: Dual, *, keep_intercept: bool, terms: float = 0.0
+    evaluated: Any, norm2: Bounded, dual: Dual, *, keep_intercept: bool, terms: float = 0.0
 ) -> Certificate:
     """Return the certificate.
 
     Parameters
     ----------
-    evaluated, norm2 : Evaluation, Bounded
+    evaluated, norm2 : LinearWeights or KernelEvaluation, Bounded
         The point, and twice the penalty of its weights.
     dual : Dual
         What its duals prove.
@@ -891,9 +816,7 @@ def relative_rounding(value: Bounded, bound: Bounded) -> float:
     return float(error / size) if size > 0 and np.isfinite(error) else np.inf
 
 
-def _objective(
-    evaluated: Evaluation, norm2: Bounded, b: Floats, near: float
-) -> tuple[Bounded, float]:
+def _objective(evaluated: Any, norm2: Bounded, b: Floats, near: float) -> tuple[Bounded, float]:
     """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b, and the worst violation of KKT."""
     paid, violation = evaluated.bound_losses(b, near)
     value = 0.5 * norm2.value + paid.value
@@ -901,7 +824,7 @@ def _objective(
     return (Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)), violation
 
 
-def _dual_objective(evaluated: Evaluation, dual: Dual) -> tuple[Bounded, float]:
+def _dual_objective(evaluated: Any, dual: Dual) -> tuple[Bounded, float]:
     """Return Σ tβ − ε|β| − ½ quadratic β² − ½‖Σβφ‖², and the largest |β|."""
     gained, largest = evaluated.bound_gains()
     value = gained.value - 0.5 * dual.norm2.value
@@ -911,27 +834,6 @@ def _dual_objective(evaluated: Evaluation, dual: Dual) -> tuple[Bounded, float]:
 
 
 # ------------------------------------------------------------------- sums over arrays
-
-
-def bound_losses(evaluated: EvaluationInMemory, b: Floats, near: float) -> tuple[Bounded, float]:
-    """Return Σ ℓ(w·φ + b) + Σ totals·b, and the worst violation of KKT."""
-    problem, beta = evaluated.problem, evaluated.beta
-    totals, unknown = problem.totals, np.zeros(len(problem)) + evaluated.unknown
-    summed, own, count, violation = loops.rounding.bound_losses(
-        problem.loss, problem.row, problem.groups, np.append(b, 0.0), *evaluated.scores, unknown,
-        _STORED * totals.any(), beta, near,
-    )  # fmt: skip
-    error = sum_error(summed, summed, own, len(beta), count)
-    pulled = total(totals * b, EPS * np.abs(totals * b))
-    # Losses are not negative, but what pulls at intercepts may be.
-    error += pulled.error + 2 * EPS * (abs(summed) + abs(pulled.value)) * bool(totals.any())
-    return Bounded(summed + pulled.value, error), violation
-
-
-def bound_gains(loss: Loss, beta: Floats) -> tuple[Bounded, float]:
-    """Return Σ tβ − ε|β| − ½ quadratic β², and the largest |β|."""
-    summed, size, own, count, largest = loops.rounding.bound_dual(loss, beta)
-    return Bounded(summed, sum_error(summed, size, own, len(beta), count)), largest
 
 
 def best_intercepts(

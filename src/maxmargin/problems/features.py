@@ -1,7 +1,7 @@
 """Rows φ(x) of a problem: the only difference between linear and kernel machines."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,92 +14,6 @@ from maxmargin.problems.gram import Gram
 _SOME = 1000  # rows whose means are a first guess
 _DRAWN = 512  # rows that stand for all
 _COMPARED = 20  # rows of either class that a kernel machine's first guess compares with
-
-
-class Features(Protocol):
-    """Rows φ(x) in some space, and weights in it."""
-
-    @property
-    def constant(self) -> float:
-        """The value of a constant feature, whose weight is the penalised intercept; 0: none."""
-        ...
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        ...
-
-    def scores(self, w: Floats) -> Floats:
-        """Return w·φ(x) of each row, in float64."""
-        ...
-
-    def combine(self, beta: Floats) -> Floats:
-        """Return the weights Σβφ(x)."""
-        ...
-
-    def inner(self, v: Floats, w: Floats) -> float:
-        """Return the product of two weight vectors."""
-        ...
-
-    def squared_length(self, w: Floats, scores: Floats) -> float:
-        """Return ‖w‖², given the scores of all rows; of several columns, the sum."""
-        ...
-
-    def squared_norms(self) -> Floats:
-        """Return ‖φ(x)‖² of each row."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """How many numbers the rows are made of, or coefficients weights have."""
-        ...
-
-    def take(self, rows: Ints) -> Self:
-        """Return some of the rows."""
-        ...
-
-    def block(self, i: Ints, j: Ints) -> Floats:
-        """Return the products φ(x)·φ(x′) of some rows with others, in float64."""
-        ...
-
-    def join(self, w: Floats, b: Any) -> Floats:
-        """Return all weights: w, and that of a constant feature that makes up the intercept b."""
-        ...
-
-    def restrict(self, w: Floats, rows: Ints) -> Floats:
-        """Return weights as they are for some of the rows."""
-        ...
-
-    def scores_by(self, w: Floats, rows: Ints, i: Ints) -> Floats:
-        """Return w·φ(x) of the rows i, by weights, or columns of them, of ``take(rows)``."""
-        ...
-
-    def coef(self, w: Floats) -> Floats | None:
-        """Return the weights of the columns; None in the feature space of a kernel."""
-        ...
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel whose values are the products of the rows."""
-        ...
-
-    def as_kernel(self) -> "KernelFeatures":
-        """Return the same rows by their products alone."""
-        ...
-
-    def shared_gram(self) -> Gram | None:
-        """Return the Gram matrix on which several problems are solved fastest, or None."""
-        ...
-
-    def certificate_work(self, beta: Floats | None) -> int:
-        """Return how many units of work the certificate of duals takes; None: at least."""
-        ...
-
-    def guess(self, loss: Loss, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
-        """Return weights, intercept and duals that take a moment, from targets and feasible duals.
-
-        ``row`` is the row of each dual variable.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -130,10 +44,6 @@ class LinearFeatures:
         """Return Σβφ(x)."""
         w = np.asarray(self.X.T @ beta, dtype=np.float64).ravel()
         return np.append(w, self.constant * beta.sum()) if self.constant else w
-
-    def inner(self, v: Floats, w: Floats) -> float:
-        """Return v·w."""
-        return float(v @ w)
 
     def squared_length(self, w: Floats, scores: Floats) -> float:
         """Return ‖w‖²."""
@@ -235,10 +145,6 @@ class KernelFeatures:
         """Return Σβφ(x): coefficients are what weights are."""
         return beta
 
-    def inner(self, v: Floats, w: Floats) -> float:
-        """Return v·w in feature space."""
-        return float(v @ self.scores(w))
-
     def squared_length(self, w: Floats, scores: Floats) -> float:
         """Return ‖w‖² from the scores of the rows."""
         return float(np.vdot(w, scores))
@@ -319,6 +225,9 @@ class KernelFeatures:
                 most = min(most, len(few) * float(bound[few].min(initial=np.inf)))
             beta *= most if 0 < most < np.inf else 1.0
         return np.bincount(row, beta, minlength=len(self)).astype(np.float64), 0.0, beta
+
+
+Features = LinearFeatures | KernelFeatures
 
 
 def drawn_rows(n: int) -> Ints:

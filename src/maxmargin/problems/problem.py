@@ -286,6 +286,7 @@ class Problem(Generic[AnyFeatures]):
 
     def take(self, rows: Ints) -> Self:
         """Return the problem of some of its rows."""
+        features: Any = self.features
         every = self.loss.target
         if self.by_row(every) is every and (rows[1:] > rows[:-1]).all():  # a variable for each row
             kept, row = rows, np.arange(len(rows))
@@ -296,7 +297,7 @@ class Problem(Generic[AnyFeatures]):
             row = place[self.row[kept]]
         return replace(
             self,
-            features=self.features.take(rows),
+            features=features.take(rows),
             loss=self.loss.take(kept),
             row=row,
             groups=self.groups[kept],

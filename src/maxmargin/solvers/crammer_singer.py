@@ -138,10 +138,6 @@ class ColumnWeights:
         loops.crammer_singer.add_rows(self.rows, beta, W)
         return W
 
-    def inner(self, V: Floats, W: Floats) -> float:
-        """Return the sum of the products of two weights of each class."""
-        return float(np.vdot(V, W))
-
     def claims(self, labels: Ints, W: Floats, b: Floats, out: Floats) -> None:
         """Do out = w·x + b + (1 − δ) for each row and class."""
         loops.crammer_singer.claims_of(self.rows, labels, W, b, out)
@@ -162,10 +158,6 @@ class ColumnWeights:
         found = picked @ picked.T
         return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
 
-    def scores(self, rows: Ints, W: Floats) -> Floats:
-        """Return w·x of some rows."""
-        return np.asarray(self.matrix[rows] @ W)
-
     def spread(self, rows: Ints, beta: Floats) -> Floats:
         """Return Σ xβᵀ over some rows."""
         return np.asarray(self.matrix[rows].T @ beta)
@@ -184,7 +176,12 @@ class ColumnWeights:
             worst = 0.0
             for first in range(0, len(order), rows_per_chunk):
                 part = order[first : first + rows_per_chunk]
-                worst = max(worst, self._sweep(machine, part, threshold))
+                met = loops.crammer_singer.sweep(
+                    self.rows, machine.labels, machine.cost, self.norms, part, machine.scale,
+                    machine.offset, machine.W, machine.total, machine.mass, threshold,
+                    machine.shrunk,
+                )  # fmt: skip
+                worst = max(worst, float(met))
                 unpaused += len(part)
                 if unpaused >= rows_per_chunk:
                     unpaused = 0
@@ -193,13 +190,6 @@ class ColumnWeights:
             threshold = worst
             if worst <= 0.0:
                 break
-
-    def _sweep(self, machine: "JointMachine", order: Ints, threshold: float) -> float:
-        """Solve for the masses of each row in order; return the largest violation met."""
-        return float(loops.crammer_singer.sweep(
-            self.rows, machine.labels, machine.cost, self.norms, order, machine.scale,
-            machine.offset, machine.W, machine.total, machine.mass, threshold, machine.shrunk,
-        ))  # fmt: skip
 
 
 # ------------------------------------------------------------------- masses, weights and bounds
@@ -252,11 +242,6 @@ class JointMachine:
     def b(self) -> Floats:
         """Return the intercept that goes with the masses."""
         return np.asarray(self.offset + self.scale * self.total)
-
-    def move_offset(self) -> None:
-        """Let a free intercept be held near where it is now."""
-        if self.free:
-            self.offset = self.b()
 
     def restart(self, mass: Floats, b: Floats) -> None:
         """Go on from other masses."""
@@ -319,7 +304,7 @@ class JointMachine:
             self.dual, self.best_mass = dual, mass.copy()
 
     def _penalty(self, W: Floats, b: Floats) -> float:
-        half = 0.5 * self.space.inner(W, W)
+        half = 0.5 * float(np.vdot(W, W))
         if self.problem.intercept is Intercept.PENALIZED:
             half += 0.5 * float(b @ b) / self.scale
         return half
@@ -327,14 +312,14 @@ class JointMachine:
     def _dual(self, mass: Floats, W: Floats, total: Floats, gain: float) -> tuple[Floats, float]:
         """Return masses that are feasible, and the dual objective there."""
         if not self.free:
-            quadratic = self.space.inner(W, W) + self.scale * float(total @ total)
+            quadratic = float(np.vdot(W, W)) + self.scale * float(total @ total)
             return mass, gain - 0.5 * quadratic
         if total.any():
             mass, change = self._balanced(mass, total)
             moved = np.flatnonzero(change.any(axis=1))
             W = W + self.space.spread(moved, change[moved])
             gain = float(duals_of(self.labels, mass)[np.arange(len(mass)), self.labels].sum())
-        return mass, gain - 0.5 * self.space.inner(W, W)
+        return mass, gain - 0.5 * float(np.vdot(W, W))
 
     def _balanced(self, mass: Floats, total: Floats) -> tuple[Floats, Floats]:
         """Return masses of the right sums for each class, and by how much their duals changed.
@@ -490,7 +475,8 @@ class JointNewton:
         """
         stretch = ((self.mass - self.centre) ** 2).sum(axis=1) / (self.sigma * self.machine.cost)
         held = float(stretch.sum()) + (float(self.v @ self.v) if self.machine.free else 0.0)
-        error = self._inner(self.gradient, self.gradient)
+        W, lift = self.gradient[:-1], self.gradient[-1]
+        error = float(np.vdot(W, W)) + float(lift @ lift)
         if error + held <= self.least_wrong:
             self.least_wrong, self.nearest = error + held, (self.mass.copy(), self.b)
         gap = self.machine.primal - self.machine.dual
@@ -499,9 +485,6 @@ class JointNewton:
             _ROUNDING * abs(self.machine.primal),
             self.settings.of_gap * gap,
         )
-
-    def _inner(self, U: Floats, V: Floats) -> float:
-        return self.machine.space.inner(U[:-1], V[:-1]) + float(U[-1] @ V[-1])
 
     def _scores(self, change: Floats, lift: Floats) -> Floats:
         out = np.empty(self.mass.shape)
@@ -515,8 +498,8 @@ class JointNewton:
         """Go along the direction to where φ is lowest, or where its slope is a fraction."""
         machine = self.machine
         own = float(machine.cost @ self.slopes[np.arange(len(self.slopes)), machine.labels])
-        first = machine.space.inner(self.W, change) + float(self.v @ lift) - own
-        curve = machine.space.inner(change, change) + float(lift @ lift)
+        first = float(np.vdot(self.W, change)) + float(self.v @ lift) - own
+        curve = float(np.vdot(change, change)) + float(lift @ lift)
         begin = first + self._project(0.0)
         step = self._lowest(begin, first, curve) if begin < 0 else 0.0
         # A slope that is a difference of much larger numbers says no more: as good as solved.
@@ -591,7 +574,7 @@ class JointNewton:
         space = self.machine.space
         gram = (space.gram(rows) + self.root**2)[np.ix_(owner, owner)] * (basis @ basis.T)
         gram[np.diag_indices(len(owner))] += 1.0 / (self.sigma * self.machine.cost[rows][owner])
-        scores = space.scores(rows, self.gradient[:-1]) + self.root * self.gradient[-1]
+        scores = space.matrix[rows] @ self.gradient[:-1] + self.root * self.gradient[-1]
         z = solve_positive(gram, (scores[owner] * basis).sum(axis=1))
         coefficients = np.zeros(held.shape)
         np.add.at(coefficients, owner, z[:, np.newaxis] * basis)
@@ -635,7 +618,8 @@ def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> I
             return
         for _ in machine.space.round(machine, rng):
             yield _iterate(machine, finished=False)
-        machine.move_offset()
+        if machine.free:  # it is held near where it is now
+            machine.offset = machine.b()
         machine.check_optimality()
         rounds += 1
 

@@ -32,16 +32,12 @@ from maxmargin.solvers.newton import Newton
 # Points with given products: Z with ZZᵀ = K, by the Cholesky factor with pivoting.
 
 
-def pivoted_factor(K: Floats, precision: float) -> Floats:
-    """Return Z with ZZᵀ = K, its diagonal scaled to 1 for the while.
-
-    It stops where what is left of every row is at most ``precision`` of its diagonal entry.
-    """
-    return factor_with_pivots(K, precision)[0]
-
-
 def factor_with_pivots(K: Floats, precision: float) -> tuple[Floats, Ints]:
-    """Return Z as in ``pivoted_factor``, and the rows of K in which Z is a lower triangle."""
+    """Return Z with ZZᵀ = K, and the rows of K in which Z is a lower triangle.
+
+    The diagonal of K is scaled to 1 for the while. It stops where what is left of every row is at
+    most ``precision`` of its diagonal entry.
+    """
     unit = np.sqrt(np.maximum(K.diagonal(), 0.0))
     unit[unit == 0.0] = 1.0
     scaled = K / unit
@@ -165,7 +161,8 @@ class _Factor:
         if FactorNewton.suits(problem):
             return cls(gram.exact[rows].parts[0], None)
         K = gram.block(rows, rows)
-        return cls(pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps)), K)
+        precision = max(len(K), 100) * float(np.finfo(np.float64).eps)
+        return cls(factor_with_pivots(K, precision)[0], K)
 
     def scores(self, coefficients: Floats) -> Floats:
         """Return K times the coefficients."""

@@ -16,7 +16,7 @@ Large problems are first solved on a subsample, whose solution warm-starts the f
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -157,18 +157,6 @@ class Newton:
 #
 # With A the rows with h > 0, p = −g − (A, 1)ᵀμ where (AAᵀ + 1/h) μ − p_b = −Ag: cheaper when active
 # rows are fewer than columns.
-
-
-class System(Protocol):
-    """Gradient sums and Newton steps at a point."""
-
-    def look(self, move: Move, width: float) -> Look:
-        """Move the scores, take note of duals and curvatures there, and return their sums."""
-        ...
-
-    def step(self, gradient: Floats) -> Floats:
-        """Return the Newton step."""
-        ...
 
 
 def _intercept_ridge(problem: AnyLinearProblem) -> float:
@@ -422,7 +410,7 @@ def _dense(K: Any) -> Floats:
 
 def _system(
     settings: Newton, problem: AnyLinearProblem, passes: Passes, ridge: float, *, wide: bool
-) -> System:
+) -> ColumnSystem | ProductSystem | RowSystem:
     """Return how Newton's systems are solved."""
     if not wide:
         return ColumnSystem(passes, ridge)
