@@ -73,6 +73,10 @@ def replaced(data: bytes, pattern: bytes, new: bytes) -> bytes:
     return changed
 
 
+def _relabelled(data: bytes, end: bytes) -> bytes:
+    return data.partition(b"labels ")[0] + b"labels " + end + b"\n"
+
+
 LIBSVM: dict[str, tuple[str, bytes, bytes, str]] = {
     # name: file, what is replaced, by what, what the message says
     "truncated within a line": ("svc", rb"54000000000000004 \n\Z", b"54", "truncated"),
@@ -221,9 +225,7 @@ TEXTS = {
     for kind, table in (("libsvm", LIBSVM), ("liblinear", LIBLINEAR))
     for name, (file, old, new, says) in table.items()
 } | {
-    f"{origin}: labels: {name}": Tamper(
-        origin, says, lambda data, end=end: data.partition(b"labels ")[0] + b"labels " + end + b"\n"
-    )
+    f"{origin}: labels: {name}": Tamper(origin, says, partial(_relabelled, end=end))
     for origin in ("libsvm/nusvc-words", "liblinear/linear-words")
     for name, (end, says) in LABELS.items()
 }

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 
 import maxmargin as mm
 from maxmargin.cli.models import read_parameters
-from maxmargin.cli.options import Grid
+from maxmargin.cli.options import GridValues
 from maxmargin.data import Layout, iterate_svmlight, read_labelled, read_rows, read_svmlight
 from maxmargin.files.nodes import parse
 from maxmargin.studio import messages
@@ -122,7 +122,7 @@ def read_option_bytes(data: bytes) -> None:
             if option == "--param":
                 read_parameters({"param": [value]})
             else:
-                Grid().convert(value, None, None)
+                GridValues().convert(value, None, None)
 
 
 # ------------------------------------------------------------------- models

@@ -25,58 +25,59 @@ REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "src" / "maxmargin"
 
 MOST_LINES = {
-    "__init__.py": 166,
+    "__init__.py": 176,
     "__main__.py": 6,
     "_typing.py": 8,
-    "certificates": 3_032,
-    "cli": 5_477,
-    "data": 6_450,
-    "datasets.py": 834,
-    "diagnosis": 3_628,
-    "errors.py": 71,
-    "estimators": 14_605,
-    "files": 6_078,
-    "geometry": 1_071,
-    "inspection": 1_688,
+    "budget.py": 105,
+    "certificates": 2_465,
+    "cli": 3_003,
+    "data": 4_216,
+    "datasets.py": 762,
+    "diagnosis": 3_202,
+    "errors.py": 156,
+    "estimators": 12_668,
+    "files": 4_805,
+    "geometry": 1_424,
+    "inspection": 1_842,
     "kernels": 3_747,
-    "loops": 5_666,
-    "model_selection": 5_032,
-    "plots": 4_217,
-    "problems": 2_038,
-    "reports": 2_502,
-    "rows": 5_176,
-    "runtime": 816,
+    "loops": 5_109,
+    "model_selection": 4_017,
+    "plots": 2_480,
+    "problems": 1_706,
+    "reports": 2_017,
+    "rows": 4_171,
+    "runtime": 715,
     "separability": 1_129,
-    "solve.py": 908,
-    "solvers": 8_124,
-    "structured": 1_648,
-    "studio": 6_942,
-    "validation": 642,
+    "solve.py": 785,
+    "solvers": 6_734,
+    "structured": 2_288,
+    "studio": 4_993,
+    "validation": 803,
 }
 MOST_LINES_BESIDE = {
-    "benchmarks": 4_581,
+    "benchmarks": 3_488,
     "css": 1_509,
-    "examples": 2_909,
-    "javascript": 4_174,
+    "examples": 3_384,
+    "javascript": 4_169,
     "lessons": 577,
-    "templates": 66,
-    "tests": 58_036,
+    "templates": 34,
+    "tests": 46_997,
     "tools": 771,
 }
 MOST_PRIVATE = {
-    "estimators": 36,
-    "files": 28,
+    "estimators": 32,
     "geometry": 1,
-    "model_selection": 3,
+    "model_selection": 1,
     "rows": 2,
+    "validation": 1,
 }
-MOST_CLASSES = 10  # of ours above an estimator; 5 is the aim
+MOST_CLASSES = 9  # of ours above an estimator; 5 is the aim
 MOST_FUNCTIONS = {  # functions with compiled loops, and files
-    "SVC": (281, 38),
-    "LinearSVC": (293, 37),
+    "SVC": (276, 39),
+    "LinearSVC": (291, 38),
 }
-MOST_FILES_OF_A_KERNEL = 12
-MOST_NAMES_OF_TWO_CLASSES = 11
+MOST_FILES_OF_A_KERNEL = 10
+MOST_NAMES_OF_TWO_CLASSES = 10
 
 
 def count_lines(folder: Path, *endings: str) -> int:

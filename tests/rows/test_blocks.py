@@ -23,7 +23,7 @@ from maxmargin.rows import checkpoint
 from maxmargin.rows.blocks import Block, RowsInMemory, join
 from maxmargin.rows.cluster import connect
 from maxmargin.rows.on_dask import RowsOnDask, load_parts, survey_on_dask
-from maxmargin.rows.on_disk import Budget, RowsOnDisk, VectorOnDisk
+from maxmargin.rows.on_disk import MemoryShares, RowsOnDisk, VectorOnDisk
 from maxmargin.rows.row_source import Part, RowSource
 from maxmargin.rows.survey import Survey, survey
 from maxmargin.runtime import clock
@@ -438,7 +438,7 @@ def test_a_full_disk_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     with pytest.raises(OSError, match="set checkpoint= to a folder with enough space"):
-        VectorOnDisk((9,), np.float64, Budget(0, None))
+        VectorOnDisk((9,), np.float64, MemoryShares(0, None))
 
 
 # ------------------------------------------------------------------- checkpoints

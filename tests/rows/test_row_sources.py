@@ -464,7 +464,7 @@ def test_a_scratch_folder_without_space_is_named(
     def fail(*given: Any, **named: Any) -> None:
         raise OSError("4800 requested and 2484 written")
 
-    monkeypatch.setattr("numpy.save", fail)
+    monkeypatch.setattr("joblib.dump", fail)
     with pytest.raises(OSError, match=r"written: .* set TMPDIR to one with enough space"):
         open_csv(make_rows(), tmp_path)
 

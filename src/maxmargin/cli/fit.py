@@ -123,7 +123,7 @@ def _fit_blocks(
     asked: Asked,
     words: tuple[str, ...],
     how: dict[str, Any],
-    blocks: reading.Blocks,
+    blocks: reading.BlockChoices,
 ) -> Exit:
     """Fit a model to rows in blocks; what is said and saved is the same as for rows in memory."""
     with reading.connected(blocks) as client, counted_reading() as readers:

@@ -59,7 +59,7 @@ def declare(options: dict[str, tuple[dict[str, Any], str]]) -> Decorator:
 # ------------------------------------------------------------------- types
 
 
-class Grid(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+class GridValues(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """Numbers separated by commas, or LOW:HIGH:COUNT for a logarithmic scale."""
 
     name = "grid"
@@ -67,7 +67,7 @@ class Grid(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, ...]:
         """Return the numbers.
 
-        >>> Grid().convert("0.01:100:5", None, None)
+        >>> GridValues().convert("0.01:100:5", None, None)
         (0.01, 0.1, 1.0, 10.0, 100.0)
         """
         if isinstance(value, tuple):
@@ -187,7 +187,7 @@ lacking = declare({
     "epsilon": (_NUMBER, "Its ε (-p), for regression."),
     "nu": (_NUMBER, "Its ν (-n)."),
 })  # fmt: skip
-_GRID: dict[str, Any] = {"type": Grid(), "metavar": "LIST|LOW:HIGH:COUNT"}
+_GRID: dict[str, Any] = {"type": GridValues(), "metavar": "LIST|LOW:HIGH:COUNT"}
 fixed = declare({
     "C": (_NUMBER, "Cost of slack. Default: 1; for regression the standard deviation of the "
           "targets, as if they were standardized."),

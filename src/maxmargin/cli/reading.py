@@ -171,7 +171,7 @@ def join_parts(parts: Sequence[Any]) -> tuple[Any, Any]:
 # ------------------------------------------------------------------- labelled data in blocks
 
 
-class Blocks(NamedTuple):
+class BlockChoices(NamedTuple):
     """What the options say about rows in blocks."""
 
     memory: int | None
@@ -180,13 +180,13 @@ class Blocks(NamedTuple):
     insecure: bool
 
 
-def take_block_options(options: dict[str, Any]) -> Blocks:
+def take_block_options(options: dict[str, Any]) -> BlockChoices:
     """Return what the options say about rows in blocks, and remove them."""
-    return Blocks(**{name: options.pop(name, None) for name in Blocks._fields})
+    return BlockChoices(**{name: options.pop(name, None) for name in BlockChoices._fields})
 
 
 @contextmanager
-def connected(blocks: Blocks) -> Iterator[Any]:
+def connected(blocks: BlockChoices) -> Iterator[Any]:
     """Yield a client of the cluster at an address, which is closed at the end; of none, None."""
     cluster = blocks.cluster
     if cluster is None:
@@ -207,7 +207,9 @@ def connected(blocks: Blocks) -> Iterator[Any]:
         client.close()
 
 
-def open_data(words: Sequence[str], reading: dict[str, Any], blocks: Blocks, client: Any) -> Data:
+def open_data(
+    words: Sequence[str], reading: dict[str, Any], blocks: BlockChoices, client: Any
+) -> Data:
     """Open files as rows in blocks; the first part tells what is to be learnt."""
     if STDIN in words:
         raise click.UsageError(

@@ -10,7 +10,7 @@ from maxmargin.reports.context import score_part
 from maxmargin.reports.quality import error_figures, quality_of
 
 
-class Measured(NamedTuple):
+class MeasuredScores(NamedTuple):
     """Figures of merit of a model on some rows; of an outlier detector, the share inside."""
 
     rows: int
@@ -32,16 +32,16 @@ class Measured(NamedTuple):
         return {"rows": self.rows, **figures}
 
 
-def measure(model: Any, X: Any, y: Any, name: str = "test") -> Measured:
+def measure(model: Any, X: Any, y: Any, name: str = "test") -> MeasuredScores:
     """Return how good a fitted model is on rows, on some of them if they take too long."""
     view = view_model(model)
     outliers = view.detects_outliers
     part = score_part(name, view, X, None if outliers else y, np.arange(len(y)))
     if outliers:
-        return Measured(len(part.rows), [], float(part.scores.right.mean()))
+        return MeasuredScores(len(part.rows), [], float(part.scores.right.mean()))
     if is_regressor(view.machine):
-        return Measured(len(part.rows), error_figures(part))
-    return Measured(len(part.rows), list(quality_of(part, view.machine).figures()))
+        return MeasuredScores(len(part.rows), error_figures(part))
+    return MeasuredScores(len(part.rows), list(quality_of(part, view.machine).figures()))
 
 
 # ------------------------------------------------------------------- scorers of scikit-learn

@@ -53,7 +53,7 @@ def run(
     machine = models.make_machine(model, dataset.task, dataset.rows.y, parameters)
     pipeline = models.make_pipeline(dataset, machine, scale)
     grid = _make_grid(dataset, pipeline, grids)
-    with reading.connected(reading.Blocks(None, None, cluster, insecure)) as client:
+    with reading.connected(reading.BlockChoices(None, None, cluster, insecure)) as client:
         asked = {"scoring": scoring, "n_jobs": parameters["jobs"], "client": client}
         found = _search(dataset, pipeline, grid, folds, parameters["seed"], asked)
     best, scoring = found.best_estimator_, scoring or DEFAULT_SCORING[dataset.task]

@@ -117,7 +117,7 @@ def read_labelled(
     The name's ending decides (``.svm .libsvm .svmlight``, ``.csv``, ``.tsv``, ``.jsonl .ndjson``,
     ``.parquet``, ``.arrow .feather``, ``.arff``), the content where it does not; ``.xz``, ``.gz``,
     ``.bz2`` and ``.zst`` are unpacked on the way. Text is UTF-8, UTF-16 or UTF-32 with a mark at
-    its start, or else Windows-1252. Tables are read by pyarrow: ``pip install maxmargin[tables]``.
+    its start, or else Windows-1252. Tables are read by pyarrow: ``pip install pyarrow``.
 
     **Tables** have commas, semicolons, tabs, bars or spaces between their cells, and may have a
     header. JSON has one record per line. What is in a column is decided over all of its cells:

@@ -95,7 +95,7 @@ def require_pyarrow(name: str) -> None:
         import pyarrow  # noqa: F401
     except ImportError as missing:
         raise ImportError(
-            f'{name}: tables need pyarrow ({missing}); pip install "maxmargin[tables]"'
+            f"{name}: tables need pyarrow ({missing}); pip install pyarrow"
         ) from missing
 
 

@@ -120,7 +120,7 @@ class Ladder:
     when there are 30 seconds.
     """
 
-    families: "tuple[Family, ...]" = ()
+    families: "tuple[ModelFamily, ...]" = ()
     needed: tuple[str, ...] = ("planes", "kernels")  # else the verdict could be another one
 
     def __init__(
@@ -168,7 +168,7 @@ class Ladder:
         """The questions that try a family, by name."""
         return {family.name: partial(self._try, family) for family in self.families}
 
-    def _try(self, family: "Family") -> Rung:
+    def _try(self, family: "ModelFamily") -> Rung:
         """Cross-validate a family, and compare it with the best below."""
         name, rival, gain = family.name, self.chosen, None
         if obstacle := self.obstacle(family):
@@ -185,7 +185,7 @@ class Ladder:
         """Return what is kept of a family."""
         return found
 
-    def obstacle(self, family: "Family") -> str:
+    def obstacle(self, family: "ModelFamily") -> str:
         """Return why a family is not tried, "" if it is."""
         if family.dense and self.table.X.shape[1] > DENSE_COLUMNS:
             return f"more than {DENSE_COLUMNS} columns take too long."
@@ -413,7 +413,7 @@ def _boosted_trees(sample: Sample) -> list[Candidate]:
     return [_candidate(sample, "gradient boosting", False, **faster, random_state=0)]
 
 
-class Family(NamedTuple):
+class ModelFamily(NamedTuple):
     """A kind of rule: what it is called, and what is tried of it."""
 
     name: str
@@ -426,9 +426,9 @@ class Family(NamedTuple):
 TREES = "gradient boosting"
 # The ladder from the simplest on; gradient boosting, the yardstick from outside, comes last.
 FAMILIES = (
-    Family("planes", "a plane", _planes, False),
-    Family("kernels", "an RBF kernel", _kernels),
-    Family("k-NN", "k-NN", _neighbours),
-    Family("networks", "a network", _networks, dense=True),
-    Family(TREES, TREES, _boosted_trees, dense=True),
+    ModelFamily("planes", "a plane", _planes, False),
+    ModelFamily("kernels", "an RBF kernel", _kernels),
+    ModelFamily("k-NN", "k-NN", _neighbours),
+    ModelFamily("networks", "a network", _networks, dense=True),
+    ModelFamily(TREES, TREES, _boosted_trees, dense=True),
 )

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from maxmargin._typing import Ints
 from maxmargin.diagnosis import families
-from maxmargin.diagnosis.families import FAMILIES, TREES, Family, Ladder
+from maxmargin.diagnosis.families import FAMILIES, TREES, Ladder, ModelFamily
 from maxmargin.diagnosis.inputs import (
     Arguments,
     DiagnosedTable,
@@ -249,7 +249,7 @@ class _Rungs(Ladder):
 
     # ------------------------------------------------------------ rules, cross-validated
 
-    def obstacle(self, family: Family) -> str:
+    def obstacle(self, family: ModelFamily) -> str:
         """Return why a family is not tried, "" if it is."""
         if found := super().obstacle(family):
             return found

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.diagnosis.families import TREES, Family, Ladder, Scored, cross_validate, two_digits
+from maxmargin.diagnosis.families import (
+    TREES,
+    Ladder,
+    ModelFamily,
+    Scored,
+    cross_validate,
+    two_digits,
+)
 from maxmargin.diagnosis.inputs import DiagnosedTable, Sample, find_groups
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
@@ -144,9 +151,9 @@ class _Regression(Ladder):
     """The questions about numbers, each of which returns its rung, and all that is known."""
 
     families = (
-        Family("planes", "a plane", _planes),
-        Family("kernels", "an RBF kernel", _kernels),
-        Family(TREES, TREES, _boosted_trees, dense=True),
+        ModelFamily("planes", "a plane", _planes),
+        ModelFamily("kernels", "an RBF kernel", _kernels),
+        ModelFamily(TREES, TREES, _boosted_trees, dense=True),
     )
 
     def __init__(

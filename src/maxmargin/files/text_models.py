@@ -67,13 +67,13 @@ class ModelText:
 
     def read_end(self, numbers: Ints | None) -> npt.NDArray[Any] | None:
         """Return what the numbers of classes mean, and raise if more than a line says so."""
-        labels: npt.NDArray[Any] | None = numbers
+        labels: npt.NDArray[Any] | None = None
         while (line := self.next_line()) is not None:
-            if numbers is not None and labels is numbers and line.startswith(_LABELS):
+            if numbers is not None and labels is None and line.startswith(_LABELS):
                 labels = self._read_labels(numbers, line.removeprefix(_LABELS))
             elif line.strip():
                 raise self.error(f"more lines than the header says: {shown(line)}")
-        return labels
+        return numbers if labels is None else labels
 
     def _read_labels(self, numbers: Ints, text: bytes) -> npt.NDArray[Any]:
         """Return the labels that numbers from 0 on stand for: one for each, no two the same."""

@@ -101,7 +101,7 @@ class SavedVectors:
         return self.folder / f"vectors-{self.token}-{first}.npz"
 
 
-class Resumable:
+class KeepsCheckpoints:
     """Rows in blocks whose vectors can be saved: what rows on disk and on Dask have in common."""
 
     n: int

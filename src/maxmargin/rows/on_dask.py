@@ -32,7 +32,7 @@ from maxmargin.rows.blocks import (
     cut_leaves,
     stack_rows,
 )
-from maxmargin.rows.checkpoint import Resumable, SavedVectors
+from maxmargin.rows.checkpoint import KeepsCheckpoints, SavedVectors
 from maxmargin.rows.cluster import Cluster, connect
 from maxmargin.rows.row_source import Part, RowSource
 from maxmargin.rows.survey import Survey, label_numbers, merge_surveys, survey_part
@@ -309,7 +309,7 @@ class VectorOnDask:
         return self.blocks.fetch_vector(self.name, self.kept)
 
 
-class RowsOnDask(Resumable):
+class RowsOnDask(KeepsCheckpoints):
     """Rows on the workers of a cluster, as ``Blocks``: equal to ``RowsInMemory`` to the last bit.
 
     With ``regression``, "labels" are targets instead of the numbers of classes. ``parts`` are what

@@ -46,7 +46,7 @@ from maxmargin.rows.blocks import (
     stack_rows,
     view_rows,
 )
-from maxmargin.rows.checkpoint import Resumable, SavedVectors
+from maxmargin.rows.checkpoint import KeepsCheckpoints, SavedVectors
 from maxmargin.rows.read_ahead import read_ahead
 from maxmargin.rows.row_source import Part, RowSource
 from maxmargin.rows.stored_files import map_numbers
@@ -67,7 +67,7 @@ _PAGE = mmap.ALLOCATIONGRANULARITY
 _WRITTEN = 1 << 24  # bytes at once
 
 
-class RowsOnDisk(Resumable):
+class RowsOnDisk(KeepsCheckpoints):
     """Rows of a source as Blocks: read in every pass, or kept if they fit.
 
     Vectors "labels" (int64 numbers of classes, or float64 targets if it is a regression) and
@@ -310,7 +310,7 @@ class _ReadRows:
         self.keeps = sum(sizes) <= self.memory // 2
         self.kept: list[Any] = [None] * (len(self.edges) - 1)
         left = self.memory - _LEAST_BLOCKS * self.block_bytes
-        self.budget = Budget(min(self.memory // _SHARES, left), source.options.checkpoint)
+        self.budget = MemoryShares(min(self.memory // _SHARES, left), source.options.checkpoint)
         self.filled = survey.rows == 0  # parts whose labels are known
         self.labels: VectorOnDisk | None = None
         self.weight: VectorOnDisk | None = None
@@ -579,7 +579,7 @@ class Spool:
         return X
 
 
-class Budget:
+class MemoryShares:
     """How many bytes of vectors are in memory, and where the others go."""
 
     def __init__(self, limit: int, folder: Path | None) -> None:
@@ -603,7 +603,7 @@ class Budget:
 class VectorOnDisk:
     """Numbers of all rows, in memory or in a scratch file: what ``RowsOnDisk.vector`` returns."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, budget: Budget) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, budget: MemoryShares) -> None:
         self.shape, self.dtype = shape, np.dtype(dtype)
         self._array: npt.NDArray[Any] | None = None
         size = int(np.prod(shape)) * self.dtype.itemsize
@@ -625,7 +625,7 @@ class VectorOnDisk:
             ) from full
 
     @classmethod
-    def holding(cls, array: npt.NDArray[Any], budget: Budget) -> "VectorOnDisk":
+    def holding(cls, array: npt.NDArray[Any], budget: MemoryShares) -> "VectorOnDisk":
         """Return a vector that is this array, or has its numbers if memory does not hold it."""
         made = cls(array.shape, array.dtype, budget)
         if made._array is not None:
