@@ -642,7 +642,7 @@ WRONG_TABLES = {
     "two labels": ("class,a,y\n0,1,2\n", "", "columns 1 and 3"),
     "quotes": ('a,b,y\n1,"2"3,4\n', ":2:", "quotation marks"),
     "neither UTF-8 nor Windows-1252": (b"a,b,y\n1,2,\x81\x8d\n", ":2:", "UTF-8"),
-    "broken UTF-16": (b"\xff\xfea\x00\xd8", "", "UTF-16"),
+    "broken UTF-16": (b"\xff\xfea\x00\xd8", "", "marked as"),
     "day and month": (column("d", ["13/04/2020", "04/13/2020"]), "", "write all dates as"),
     "no such date": (
         column(

@@ -620,7 +620,7 @@ class NoDask:
             raise ImportError(name)
 sys.meta_path.insert(0, NoDask())
 import maxmargin, maxmargin.data, maxmargin.rows.on_dask
-assert maxmargin.DistributedFitError and maxmargin.SVCSearchCV and maxmargin.diagnose
+assert maxmargin.errors.DistributedFitError and maxmargin.SVCSearchCV and maxmargin.diagnose
 try:
     maxmargin.rows.cluster.connect("tcp://127.0.0.1:1")
 except ImportError as missing:
